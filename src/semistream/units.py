@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 
 from semistream.errors import UsageError
@@ -40,3 +41,25 @@ def format_bytes(count: int) -> str:
             return f"{count} B" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1024
     return f"{size:.1f} TB"
+
+
+_SECONDS = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|min|h|d)\s*")
+
+
+def parse_seconds(value: str | float | dt.timedelta, name: str) -> float:
+    """Seconds from a number, a timedelta, or text such as `500ms`, `2s`, `1h`, `7d`.
+
+    >>> parse_seconds("500ms", "max_wait"), parse_seconds("7d", "older_than")
+    (0.5, 604800.0)
+    """
+    seconds = -1.0
+    if isinstance(value, dt.timedelta):
+        seconds = value.total_seconds()
+    elif isinstance(value, str) and (form := _DURATION.fullmatch(value)):
+        seconds = float(form[1]) * _SECONDS[form[2]]
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        seconds = float(value)
+    if not 0 <= seconds < float("inf"):
+        raise UsageError(f'{name}={value!r}: need a time such as "500ms", "2s", "1h" or "7d", a number of seconds, or a timedelta')
+    return seconds

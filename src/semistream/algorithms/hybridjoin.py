@@ -1,0 +1,90 @@
+"""HYBRIDJOIN: load the page that the oldest waiting tuple needs, and answer everybody else who needs it too.
+
+Naeem, Dobbie, Weber, IJDWM 2011; Knowledge and Information Systems 2013, section 3.
+
+The key of the oldest waiting tuple is looked up in an index and the partition of the master that holds it is loaded. Every row of it
+probes the waiting tuples; those that match leave at once and make room. With skewed keys most of a load's matches are younger
+tuples, and parts of the master that nobody asks for are never read.
+
+    stream -> stream table + arrival queue -> leaves at its match
+                 |  oldest key
+                 v                ^ every row of the partition probes all waiting tuples
+    index  -> partition -> disk buffer
+
+Next page: that of the oldest waiting tuple. Leaves: tuples whose key is complete. Stays in memory: nothing of the master.
+
+Departures from the print. A key that the master lacks would stay the oldest and load its page for ever: after its page was probed the
+oldest tuple's key leaves, matched or not. An empty queue reads nothing. A partition is an aligned run of pages, as the cost equations
+assume, and not the rows that follow the key. Keys with several rows are legal: a key leaves only when all its rows have been probed, and a
+key whose rows do not fit the disk buffer is served in several reads.
+
+>>> import pyarrow as pa, semistream as ss, tempfile
+>>> folder = tempfile.mkdtemp() + "/colours.master"
+>>> master = ss.build_master(folder, pa.table({"id": [1, 2, 2], "colour": ["red", "green", "blue"]}), key="id")
+>>> join = ss.Join(master, on="id", algorithm="hybridjoin", memory="1MB", how="left")
+>>> pa.Table.from_batches(join([pa.record_batch({"id": [2, 9]})])).sort_by("colour").to_pylist()
+[{'id': 2, 'colour': 'blue'}, {'id': 2, 'colour': 'green'}, {'id': 9, 'colour': None}]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from semistream.algorithms.record import Algorithm, Parts
+from semistream.budget import Share
+from semistream.protocols import Block, Found, Reader
+
+_BUFFER_MOST = 64 << 10  # about 500 rows of 120 bytes, the papers' choice and near the optimum of the page-size curve
+
+
+def shares(reader: Reader, memory_bytes: int) -> list[Share]:
+    """One partition at a time lies in memory; the rest is for waiting tuples."""
+    least = reader.largest_page_bytes + 8192
+    return [Share("disk buffer", least, weight=1.0, most=max(least, min(_BUFFER_MOST + 8192, memory_bytes // 8)))]
+
+
+class HybridJoin:
+    """HYBRIDJOIN at work."""
+
+    patience = 1
+
+    def __init__(self, parts: Parts) -> None:
+        self._reader, self._pending = parts.reader, parts.pending
+        self._key_names = parts.key_names
+
+    def admit(self, block: Block) -> int:
+        """Take what has room."""
+        return self._pending.admit(block, block.picks.size)
+
+    def step(self) -> Iterator[Found]:
+        """Serve the oldest waiting tuple, and with it all that its partition can serve."""
+        oldest = self._pending.oldest()
+        if oldest < 0:
+            return
+        word = int(self._pending.words(np.array([oldest]))[0])
+        key = self._pending.key(oldest, self._key_names) if self._reader.wants_keys else []
+        for first, stop in self._reader.look_up(word, key):
+            while first < stop:
+                begin, end = self._reader.partition(first, stop)
+                load = self._reader.read(begin, end)
+                if self._reader.runs:
+                    yield from self._pending.claim(load)
+                yield from self._pending.probe_word(load, word)
+                first = end
+        yield from self._pending.leave_word(word)
+
+
+ALGORITHM = Algorithm(
+    name="hybridjoin",
+    title="HYBRIDJOIN",
+    paper="Naeem, Dobbie, Weber 2011",
+    next_page="the partition of the oldest waiting tuple",
+    leaves="tuples whose key is complete, at their match",
+    keeps="nothing of the master",
+    bound="at most as many loads as tuples wait",
+    needs_index=True,
+    build=HybridJoin,
+    shares=shares,
+)

@@ -1,0 +1,96 @@
+"""MESHJOIN: scan the master for ever, and let every tuple ride along for exactly one round.
+
+Polyzotis et al., TKDE 20(7), 2008; described in the SSBJ paper, section 2.2.
+
+The master is read in a cycle of k partitions. Before each read a chunk of new stream tuples comes in, and the chunk that came in k
+reads ago leaves: it has met every partition once, whichever it started with. One read serves all waiting tuples, so the cost of the
+scan is shared; no index, no order and no uniqueness is needed, and skew does not help.
+
+    stream -> [chunk | chunk | ... k chunks] -> leaves after k reads
+                 ^ every row of the partition probes all waiting tuples
+    master -> partition 1, 2, ... k, 1, 2, ... -> disk buffer
+
+Next page: the next partition of the cycle. Leaves: the chunk that has seen k partitions. Stays in memory: nothing of the master.
+
+Departures from the print. Nothing expires before k chunks exist (printed pseudo-code elsewhere expires from the first iteration and loses
+almost everything). Tuples expire by identity and not by key: a chunk that removes its keys takes younger tuples of the same keys along.
+A chunk takes what has arrived; a small one costs nothing but its place in the ring.
+
+>>> import pyarrow as pa, semistream as ss, tempfile
+>>> folder = tempfile.mkdtemp() + "/colours.master"
+>>> master = ss.build_master(folder, pa.table({"id": [1, 2, 3], "colour": ["red", "green", "blue"]}), key="id")
+>>> join = ss.Join(master, on="id", algorithm="meshjoin", memory="1MB")
+>>> pa.Table.from_batches(join([pa.record_batch({"id": [3, 1, 9]})])).sort_by("id").to_pylist()
+[{'id': 1, 'colour': 'red'}, {'id': 3, 'colour': 'blue'}]
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+from semistream.algorithms.record import Algorithm, Parts
+from semistream.budget import Share
+from semistream.protocols import Block, Found, Reader
+
+_BUFFER_SHARE = 1 / 32
+_BUFFER_MOST = 512 << 10  # larger reads gain nothing: see the page-size curve in benchmarks/README.md
+
+
+def shares(reader: Reader, memory_bytes: int) -> list[Share]:
+    """One partition at a time lies in memory; the rest is for waiting tuples."""
+    most = max(int(memory_bytes * _BUFFER_SHARE), reader.largest_page_bytes)
+    return [Share("disk buffer", reader.largest_page_bytes + 8192, weight=1.0, most=min(most + 8192, _BUFFER_MOST + reader.largest_page_bytes))]
+
+
+class MeshJoin:
+    """MESHJOIN at work."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._reader, self._pending = parts.reader, parts.pending
+        self._partitions = _partitions(parts.reader)
+        self._next = 0
+        self._chunks: deque[int] = deque()  # sizes, oldest first
+        self._open = 0  # tuples in the chunk that still takes some
+        self._chunk_rows = -(-parts.pending.slots // max(1, len(self._partitions)))
+        self.patience = len(self._partitions) + 1
+
+    def admit(self, block: Block) -> int:
+        """A chunk takes its even share of the stream table."""
+        taken = self._pending.admit(block, self._chunk_rows - self._open)
+        self._open += taken
+        return taken
+
+    def step(self) -> Iterator[Found]:
+        """Read one partition, probe it, and let the chunk go that has now seen all."""
+        self._chunks.append(self._open)
+        self._open = 0
+        if self._partitions:
+            load = self._reader.read(*self._partitions[self._next])
+            self._next = (self._next + 1) % len(self._partitions)
+            yield from self._pending.probe(load)
+        if len(self._chunks) >= len(self._partitions):
+            yield from self._pending.leave_oldest(self._chunks.popleft())
+
+
+def _partitions(reader: Reader) -> list[tuple[int, int]]:
+    """Consecutive page ranges, each as long as the disk buffer allows."""
+    ranges, first = [], 0
+    while first < reader.pages:
+        ranges.append((first, reader.stop_of(first)))
+        first = ranges[-1][1]
+    return ranges
+
+
+ALGORITHM = Algorithm(
+    name="meshjoin",
+    title="MESHJOIN",
+    paper="Polyzotis et al. 2008",
+    next_page="the next partition of a cyclic scan",
+    leaves="the chunk that has seen all partitions",
+    keeps="nothing of the master",
+    bound="exactly k iterations, k = partitions of the master",
+    needs_index=False,
+    build=MeshJoin,
+    shares=shares,
+)

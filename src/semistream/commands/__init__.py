@@ -1,0 +1,1 @@
+"""The subcommands of `semistream`, and what they print."""

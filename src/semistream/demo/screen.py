@@ -1,0 +1,69 @@
+"""What the demo shows while it runs: stages, two bars, and the bursts as they come."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+
+_BLOCKS = " ▁▂▃▄▅▆▇█"
+_PLAIN = " .:-=+*#%"
+_WIDTH = 32
+
+
+class Screen:
+    """Lines for stages on any output; bars only where somebody can see them move."""
+
+    def __init__(self, console: Console, live: bool | None) -> None:
+        self.console = console
+        self._live = console.is_terminal if live is None else live
+
+    @contextmanager
+    def stage(self, title: str) -> Iterator[None]:
+        """A stage of the demo; shows how long it took."""
+        start = time.monotonic()
+        with self.console.status(title) if self._live else self._nothing():
+            yield
+        self.console.print(f"  {title}  [dim]{time.monotonic() - start:.1f} s[/dim]", highlight=False)
+
+    @contextmanager
+    def stream(self, orders: int) -> Iterator[StreamBars]:
+        """The bars of the running stream."""
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description:<13}"),
+            BarColumn(24),
+            TextColumn("{task.fields[told]}"),
+        )
+        with Progress(*columns, console=self.console, transient=True, disable=not self._live) as progress:
+            yield StreamBars(progress, orders, _PLAIN if self.console.encoding.lower() == "ascii" else _BLOCKS)
+
+    @contextmanager
+    def _nothing(self) -> Iterator[None]:
+        yield
+
+
+class StreamBars:
+    """Orders that arrived, with the last bursts drawn, and orders that are in the warehouse."""
+
+    def __init__(self, progress: Progress, orders: int, blocks: str) -> None:
+        self._progress, self._blocks = progress, blocks
+        self._arrived = progress.add_task("orders sent", total=orders, told="")
+        self._stored = progress.add_task("in warehouse", total=orders, told="")
+        self._bursts: deque[int] = deque([0] * _WIDTH, _WIDTH)
+        self._start, self._sent = time.monotonic(), 0
+
+    def show(self, sent: int, stored: int, batches: int) -> None:
+        """Call it at a steady pace: every call is one column of the drawing."""
+        self._bursts.append(sent - self._sent)
+        self._sent = sent
+        top = max(self._bursts) or 1
+        drawn = "".join(self._blocks[burst * (len(self._blocks) - 1) // top] for burst in self._bursts)
+        rate = stored / max(time.monotonic() - self._start, 1e-3)
+        self._progress.update(self._arrived, completed=sent, told=f"{sent:>9,} {drawn}")
+        told = f"{stored:>9,} {rate:,.0f} rows/s, {batches} micro-batches, {sent - stored:,} waiting"
+        self._progress.update(self._stored, completed=stored, told=told)

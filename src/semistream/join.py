@@ -1,0 +1,213 @@
+"""START HERE. `Join`, and the only loop of the project: admit, step, emit.
+
+A record's path:
+
+    stream batch -> words -> admit -> stream table + arrival queue
+                                          ^ probe
+    master -> choose page -> disk buffer -+-> settle -> output batch        answered tuples leave
+
+    keys.py      key columns to 64-bit words           masters/     pages of the master into the disk buffer
+    pending.py   tuples that wait                      settle.py    pairs to output rows, by join type
+    algorithms/  which page next, who leaves           budget.py    every byte of the above, handed out once
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Generator, Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from semistream import plan
+from semistream.algorithms import TABLE
+from semistream.errors import CapabilityError, NoProgress, UsageError
+from semistream.parts.compiler import announce_compilation
+from semistream.protocols import Master
+from semistream.workshop import Options, Workshop, smallest_check
+from semistream.units import parse_bytes
+
+
+class Join:
+    """Joins a stream of Arrow record batches with a master table, exactly, within `memory` bytes.
+
+    on            key: a name, a list of names, or {"stream column": "master column"}
+    algorithm     a name of `ss.algorithms()`
+    memory        the budget, in bytes or as text ("64MB")
+    how           inner, left, left_semi, left_anti
+    columns       master columns to add: None for all but the key, a list to choose, {"name": "new name"} to rename some
+    where         a pyarrow expression that master rows must satisfy
+    null_safe     whether a null key equals a null key
+    ordered       whether rows leave in the order of the stream
+    match_column  name of a boolean column that says whether a match was found
+    max_wait      longest wait of a tuple: a number of stream tuples, or "500ms"
+    preset        parameter set of the algorithm: "tuned" (default), or "published" where both exist
+
+    >>> import pyarrow as pa, semistream as ss, tempfile
+    >>> master = ss.build_master(tempfile.mkdtemp() + "/p.master", pa.table({"id": [1, 2], "price": [0.5, 2.0]}), key="id")
+    >>> join = ss.Join(master, on="id", memory="1MB", how="left")
+    >>> [row for batch in join([pa.record_batch({"id": [2, 7]})]) for row in batch.to_pylist()]
+    [{'id': 2, 'price': 2.0}, {'id': 7, 'price': None}]
+    """
+
+    def __init__(
+        self,
+        master: Master,
+        on: plan.On,
+        algorithm: str = "hybridjoin",
+        memory: int | str = "64MB",
+        how: str = "inner",
+        columns: plan.Chosen = None,
+        where: pc.Expression | None = None,
+        null_safe: bool = False,
+        ordered: bool = False,
+        match_column: str | None = None,
+        max_wait: int | str | dt.timedelta | None = None,
+        preset: str | None = None,
+    ) -> None:
+        if algorithm not in TABLE:
+            raise UsageError(f"algorithm={algorithm!r} is unknown; choose one of {', '.join(TABLE)}")
+        recipe = TABLE[algorithm]
+        if recipe.needs_index and not master.indexed:
+            raise CapabilityError(
+                f"algorithm={algorithm!r} looks keys up, and master {master.name} has no index on its key; create one, or use a scanning "
+                f"algorithm: {', '.join(a.name for a in TABLE.values() if not a.needs_index)}",
+                algorithm=algorithm,
+                capability="index",
+            )
+        if preset is not None and preset not in recipe.presets:
+            raise CapabilityError(
+                f"algorithm={algorithm!r} has no preset {preset!r}; it has {', '.join(recipe.presets)}", algorithm=algorithm, capability="preset"
+            )
+        self._master = master
+        self._options = Options(
+            algorithm=recipe,
+            memory_bytes=parse_bytes(memory),
+            stream_keys=plan.parse_on(on, master),
+            how=plan.parse_how(how),
+            payload=plan.parse_columns(columns, master),
+            where=where,
+            where_columns=plan.check_where(where, master),
+            null_safe=null_safe,
+            ordered=ordered,
+            match_column=match_column,
+            wait=plan.parse_wait(max_wait),
+        )
+        self._run: _Run | None = None
+        smallest_check(master, self._options)
+
+    def output_schema(self, stream_schema: pa.Schema) -> pa.Schema:
+        """The schema of the output for a stream of this schema; raises what the join would raise."""
+        return self._plan(stream_schema).schema
+
+    def _plan(self, stream_schema: pa.Schema) -> plan.Output:
+        options = self._options
+        return plan.plan_output(stream_schema, options.stream_keys, self._master, options.how, options.payload, options.match_column)
+
+    def __call__(self, stream: Iterable[pa.RecordBatch | None]) -> Iterator[pa.RecordBatch]:
+        """Output batches for a stream of batches; an item None says that nothing has arrived, so that waiting tuples may leave."""
+        self._run = _Run(self._master, self._options, self._plan)
+        return self._run.timed(stream)
+
+    def report(self) -> dict[str, Any]:
+        """Counters, rate, waits and bytes by part, of the latest call; also while it runs."""
+        return self._run.report() if self._run is not None else {}
+
+
+class _Run:
+    """One pass over one stream."""
+
+    def __init__(self, master: Master, options: Options, plan_for: Any) -> None:
+        self._master, self._options, self._plan_for = master, options, plan_for
+        self._shop: Workshop | None = None
+        self._idle = self._steps = 0
+        self._busy_s = self._clock = 0.0
+        self._last_report: dict[str, Any] = {}
+
+    def timed(self, stream: Iterable[pa.RecordBatch | None]) -> Iterator[pa.RecordBatch]:
+        """`batches`, counting the seconds that are ours: neither the stream's nor the caller's."""
+        batches = self.batches(self._pulled(stream))
+        try:
+            while True:
+                self._clock = time.perf_counter()
+                batch = next(batches, None)
+                self._busy_s += time.perf_counter() - self._clock
+                if batch is None:
+                    return
+                yield batch
+        finally:
+            batches.close()
+
+    def _pulled(self, stream: Iterable[pa.RecordBatch | None]) -> Iterator[pa.RecordBatch | None]:
+        for item in stream:
+            self._clock = time.perf_counter()
+            yield item
+            self._busy_s += time.perf_counter() - self._clock
+        self._clock = time.perf_counter()
+
+    def batches(self, stream: Iterable[pa.RecordBatch | None]) -> Generator[pa.RecordBatch, None, None]:
+        """The loop."""
+        try:
+            for item in stream:
+                if item is None:
+                    yield from self._rest()
+                elif item.num_rows or self._shop is None:
+                    yield from self._take(item)
+            while self._shop is not None and self._shop.pending.waiting:
+                yield from self._step()
+            if self._shop is not None:
+                yield from self._shop.emit()
+        finally:
+            self._last_report = self.report()
+            if self._shop is not None:
+                self._shop.close()
+                self._shop = None
+
+    def _take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Admit a batch, piece by piece, stepping whenever there is no room or somebody has waited too long."""
+        if self._shop is None:
+            announce_compilation()
+            self._shop = Workshop(self._master, self._options, self._plan_for(batch.schema), batch)
+        shop = self._shop
+        for piece in shop.pieces(batch):
+            while not shop.may_enter(piece):
+                yield from self._step()
+            block = yield from shop.encode(piece)
+            while block.picks.size:
+                taken = shop.recipe.admit(block)
+                block = block._replace(picks=block.picks[taken:])
+                if block.picks.size:
+                    yield from self._step()
+            while shop.overdue():
+                yield from self._step()
+        yield from shop.emit()
+
+    def _rest(self) -> Iterator[pa.RecordBatch]:
+        """Nothing has arrived: one step for those who wait, more for those who have waited too long."""
+        shop = self._shop
+        if shop is None:
+            return
+        if shop.pending.waiting:
+            yield from self._step()
+        while shop.overdue():
+            yield from self._step()
+        yield from shop.emit()
+
+    def _step(self) -> Iterator[pa.RecordBatch]:
+        """One step of the recipe; a recipe that lets nobody go for too long is broken, and says so instead of looping."""
+        assert self._shop is not None
+        shop, before = self._shop, self._shop.left
+        self._steps += 1
+        for found in shop.recipe.step():
+            yield from shop.settle(found)
+        self._idle = 0 if shop.left > before else self._idle + 1
+        if self._idle > shop.recipe.patience:
+            raise NoProgress(
+                f"algorithm {self._options.algorithm.name}: {shop.pending.waiting} tuples wait and none has left for {self._idle} steps; "
+                "this is a bug in semistream, please report it with the output of report()"
+            )
+
+    def report(self) -> dict[str, Any]:
+        return self._shop.report(self._steps, self._busy_s) if self._shop is not None else self._last_report

@@ -1,0 +1,229 @@
+"""Rows of SQLite as Arrow: the URL, the column types, and the values, converted without loss or not at all.
+
+SQLite stores any value in any column; the declared type is only a wish. Here it becomes a promise: a column is given the Arrow type its
+declaration asks for, and a value that does not fit it is an error that names row, column and value. Columns without a declared type
+(expressions of a query) get the type of the values they hold, found by one look at all of them.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import pyarrow as pa
+
+from semistream.errors import SourceError, UsageError
+from semistream.masters.sources import Source, make_source
+
+FETCH_ROWS: Final = 8_192
+_FORM: Final = "sqlite:///file.db?table=name, with &key=a,b for a master in place, or sqlite:///file.db?query=SELECT..."
+_DECIMAL: Final = re.compile(r"(?:DECIMAL|NUMERIC)\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
+_EPOCH: Final = datetime(1970, 1, 1)
+_BY_NAME: Final[tuple[tuple[str, pa.DataType], ...]] = (  # first match wins, as in SQLite's own rules
+    (r"BOOL", pa.bool_()),
+    (r"TIMESTAMPTZ|TIMESTAMP WITH TIME ZONE", pa.timestamp("us", tz="UTC")),
+    (r"TIMESTAMP|DATETIME", pa.timestamp("us")),
+    (r"DATE", pa.date32()),
+    (r"TIME", pa.time64("us")),
+    (r"INT", pa.int64()),
+    (r"CHAR|CLOB|TEXT|STRING|JSON|UUID", pa.string()),
+    (r"BLOB|BINARY", pa.binary()),
+    (r"REAL|FLOA|DOUB|NUMERIC|DECIMAL|NUMBER", pa.float64()),
+)
+_BY_VALUE: Final = {
+    frozenset[str](): pa.null(),
+    frozenset({"integer"}): pa.int64(),
+    frozenset({"real"}): pa.float64(),
+    frozenset({"integer", "real"}): pa.float64(),
+    frozenset({"text"}): pa.string(),
+    frozenset({"blob"}): pa.binary(),
+}
+
+
+@dataclass(frozen=True)
+class SqliteUrl:
+    """The parts of `sqlite:///relative.db?table=t&key=a,b` (four slashes before an absolute path)."""
+
+    path: Path
+    table: str | None
+    query: str | None
+    key: tuple[str, ...]
+
+
+def parse_sqlite_url(url: str) -> SqliteUrl:
+    """Take the URL apart.
+
+    >>> parse_sqlite_url("sqlite:///shop.db?table=product&key=id")
+    SqliteUrl(path=PosixPath('shop.db'), table='product', query=None, key=('id',))
+    """
+    parts = urlsplit(url)
+    asked = parse_qs(parts.query, keep_blank_values=True)
+    unknown = set(asked) - {"table", "query", "key"}
+    if parts.netloc or not parts.path.strip("/") or unknown or ("table" in asked) == ("query" in asked):
+        raise UsageError(f"{url}: need {_FORM}")
+    key = tuple(name for name in asked.get("key", [""])[0].split(",") if name)
+    return SqliteUrl(Path(unquote(parts.path)[1:]), *(asked.get(name, [None])[0] for name in ("table", "query")), key)
+
+
+def connect(path: Path, where: str) -> sqlite3.Connection:
+    """A read-only connection inside one read transaction: what it sees does not change while it is open."""
+    if not path.is_file():
+        raise SourceError(f"{where}: there is no file {path}")
+    link = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None, check_same_thread=False)
+    link.execute("BEGIN")
+    link.execute("SELECT count(*) FROM sqlite_master").fetchone()  # a transaction begins with its first read
+    return link
+
+
+def quoted(name: str) -> str:
+    """`name` as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A table or query to read: its SQL, and the Arrow type and declaration of every column."""
+
+    where: str
+    sql: str
+    schema: pa.Schema
+    declared: tuple[str, ...]
+
+
+def describe(link: sqlite3.Connection, url: SqliteUrl, where: str) -> Relation:
+    """Find out the columns of the URL's table or query."""
+    if url.query is None:
+        name, sql = str(url.table), quoted(str(url.table))
+    else:
+        name, sql = "semistream_query", f"({url.query})"
+        link.execute(f"CREATE TEMP VIEW {name} AS {url.query}")
+    columns = [(row[1], row[2].upper()) for row in link.execute(f"PRAGMA table_xinfo({quoted(name)})") if row[6] != 1]
+    if not columns:
+        raise SourceError(f"{where}: there is no table {name}; it has {', '.join(_tables(link)) or 'no tables'}")
+    fields = [pa.field(column, _arrow_type(link, sql, column, kind, where)) for column, kind in columns]
+    return Relation(where, sql, pa.schema(fields), tuple(kind for _, kind in columns))
+
+
+def _tables(link: sqlite3.Connection) -> list[str]:
+    return [row[0] for row in link.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")]
+
+
+def _arrow_type(link: sqlite3.Connection, sql: str, column: str, declared: str, where: str) -> pa.DataType:
+    if number := _DECIMAL.search(declared):
+        precision, scale = int(number[1]), int(number[2] or 0)
+        return pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale)
+    for pattern, kind in _BY_NAME:
+        if re.search(pattern, declared):
+            return kind
+    found = frozenset(row[0] for row in link.execute(f"SELECT DISTINCT typeof({quoted(column)}) FROM {sql}")) - {"null"}
+    if found not in _BY_VALUE:
+        raise SourceError(
+            f"{where}: column {column} has no declared type and holds {' and '.join(sorted(found))} values; "
+            "give it one type with CAST in ?query="
+        )
+    return _BY_VALUE[found]
+
+
+def to_batch(rows: Sequence[tuple[Any, ...]], relation: Relation, first: int = 0) -> pa.RecordBatch:
+    """Rows as fetched -> a batch in the relation's types; `first` is the number of the first row, for error messages."""
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(relation.schema)
+    arrays = []
+    for place, wanted in enumerate(relation.schema):
+        try:
+            arrays.append(_to_array(columns[place], wanted.type))
+        except (pa.ArrowException, ValueError, TypeError, InvalidOperation, OverflowError) as exc:
+            row = next(i for i, value in enumerate(columns[place]) if not _fits(value, wanted.type))
+            declared = relation.declared[place] or "no declared type"
+            raise SourceError(
+                f"{relation.where}: column {wanted.name} ({declared}, read as {wanted.type}) holds "
+                f"{columns[place][row]!r:.60} in row {first + row + 1}, which does not fit; correct it, or CAST the column in ?query="
+            ) from exc
+    return pa.RecordBatch.from_arrays(arrays, schema=relation.schema)
+
+
+def _fits(value: Any, kind: pa.DataType) -> bool:
+    try:
+        _to_array((value,), kind)
+    except (pa.ArrowException, ValueError, TypeError, InvalidOperation, OverflowError):
+        return False
+    return True
+
+
+def _to_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    convert = _CONVERT.get(kind.id)
+    if convert is not None:
+        values = [None if value is None else convert(value) for value in values]
+    return pa.array(values, kind)
+
+
+def _to_bool(value: Any) -> bool:
+    if value not in (0, 1):
+        raise ValueError(value)
+    return bool(value)
+
+
+def _to_int(value: Any) -> int:
+    if not isinstance(value, int):
+        raise TypeError(value)
+    return value
+
+
+def _to_text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(value)
+    return value
+
+
+def _to_bytes(value: Any) -> bytes:
+    if not isinstance(value, bytes):
+        raise TypeError(value)
+    return value
+
+
+def _to_moment(value: Any) -> datetime:
+    """ISO text, or whole seconds since 1970: the two of SQLite's three ways that are exact."""
+    if isinstance(value, int):
+        return _EPOCH + timedelta(seconds=value)
+    moment = datetime.fromisoformat(_to_text(value))
+    return moment if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+_CONVERT: Final[dict[int, Callable[[Any], Any]]] = {
+    pa.bool_().id: _to_bool,
+    pa.int64().id: _to_int,
+    pa.string().id: _to_text,
+    pa.binary().id: _to_bytes,
+    pa.date32().id: date.fromisoformat,
+    pa.time64("us").id: time.fromisoformat,
+    pa.timestamp("us").id: _to_moment,
+    pa.decimal128(1).id: lambda value: Decimal(str(value)),
+    pa.decimal256(1).id: lambda value: Decimal(str(value)),
+}
+
+
+def sqlite_source(url: str) -> Source:
+    """A table or query of a SQLite file, read in one snapshot."""
+    parsed = parse_sqlite_url(url)
+    where = f"{parsed.path} ({parsed.table or 'query'})"
+    with closing(connect(parsed.path, where)) as link:
+        relation = describe(link, parsed, where)
+        count = link.execute(f"SELECT count(*) FROM {relation.sql}").fetchone()[0]
+
+    def read() -> Iterator[pa.RecordBatch]:
+        with closing(connect(parsed.path, where)) as link:
+            describe(link, parsed, where)  # a query is a view of its connection
+            names = ", ".join(quoted(name) for name in relation.schema.names)
+            cursor, seen = link.execute(f"SELECT {names} FROM {relation.sql}"), 0
+            while rows := cursor.fetchmany(FETCH_ROWS):
+                yield to_batch(rows, relation, seen)
+                seen += len(rows)
+
+    return make_source(url, relation.schema, count, read)

@@ -1,0 +1,148 @@
+"""What a page of master rows looks like, in memory and on disk.
+
+    byte 0   u32  magic
+         4   u32  rows in the page
+         8   u64  checksum of the bytes from 16 to the end of the page
+        16   i64  number of the page's first row in the master
+        24   u32  byte offset of the first row (words end there, rounded up to 8)
+        28   u32  byte offset behind the last used byte
+        32   i64  key word of every row
+        ...       fixed part of every row, one after the other
+        ...       heap: bytes of variable-length values; a row's cells count from the start of the page
+
+Words come first and side by side: probing reads 8 bytes a row and touches a row only when it matches. Pages start at multiples of
+4 KiB in the file, so that they can be read past the page cache.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from semistream.parts.compiler import kernel
+from semistream.parts.memory import I64, U8, Memory
+
+MAGIC = 0x31505353  # "SSP1"
+HEADER_BYTES = 32
+ALIGNMENT = 4096
+
+
+class Rows(NamedTuple):
+    """Packed master rows in the order they are to be written: words, fixed parts, and heap bytes of row i at heap[ends[i]:ends[i+1]]."""
+
+    words: I64
+    fixed: U8
+    width: int
+    heap: U8
+    ends: I64
+
+
+def rows_at(rows: int) -> int:
+    """Byte offset of the first row in a page of so many rows."""
+    return HEADER_BYTES + 8 * rows
+
+
+@kernel
+def cut_pages(ends: I64, width: int, page_bytes: int, starts: I64) -> int:
+    """Cut rows into pages: `starts[p]` becomes the first row of page p; returns the number of pages. A too wide row gets its own page."""
+    rows = ends.size - 1
+    pages, first = 0, 0
+    while first < rows:
+        starts[pages] = first
+        last = first
+        while last < rows:
+            count = last + 1 - first
+            if 32 + count * (8 + width) + ends[last + 1] - ends[first] > page_bytes and count > 1:
+                break
+            last += 1
+        first = last
+        pages += 1
+    starts[pages] = rows
+    return pages
+
+
+@kernel
+def fill_pages(memory: Memory, page_at: I64, rows: Rows, starts: I64, first_row: int, cells: I64) -> None:
+    """Write rows starts[p] to starts[p + 1] as a page at byte page_at[p], for every p; the checksums are not set yet.
+
+    `first_row` is the number in the master of row starts[0]. `cells` are the offsets of the variable columns in a row: their starts,
+    relative to the row's own heap until now, are moved to count from the start of the page.
+    """
+    for p in range(page_at.size):
+        at, first, stop = page_at[p], starts[p], starts[p + 1]
+        count, width = stop - first, rows.width
+        body = 32 + 8 * count
+        heap = body + count * width
+        heap_bytes = rows.ends[stop] - rows.ends[first]
+        for i in range(count):
+            memory.b8[(at >> 3) + 4 + i] = np.uint64(rows.words[first + i])
+        for b in range(count * width):
+            memory.b1[at + body + b] = rows.fixed[first * width + b]
+        for b in range(heap_bytes):
+            memory.b1[at + heap + b] = rows.heap[rows.ends[first] + b]
+        for i in range(count):
+            base = heap + rows.ends[first + i] - rows.ends[first]
+            for cell in cells:
+                memory.b4[(at + body + i * width + cell) >> 2] += np.uint32(base)
+        memory.b4[at >> 2] = np.uint32(0x31505353)
+        memory.b4[(at >> 2) + 1] = np.uint32(count)
+        memory.b8[(at >> 3) + 2] = np.uint64(first_row + first - starts[0])
+        memory.b4[(at >> 2) + 6] = np.uint32(body)
+        memory.b4[(at >> 2) + 7] = np.uint32(heap + heap_bytes)
+
+
+@kernel
+def take_heap(heap: U8, ends: I64, order: I64, new_ends: I64) -> U8:
+    """Heap bytes of rows in another order."""
+    taken = np.empty(max(new_ends[-1], 1), np.uint8)[: new_ends[-1]]
+    for i in range(order.size):
+        source, target = ends[order[i]], new_ends[i]
+        for b in range(new_ends[i + 1] - target):
+            taken[target + b] = heap[source + b]
+    return taken
+
+
+@kernel
+def join_blobs(rows: Rows, starts: I64, blobs: U8) -> None:
+    """Every row as one byte string: fixed part, then heap bytes; `starts` (given) says where each begins."""
+    for i in range(rows.words.size):
+        for b in range(rows.width):
+            blobs[starts[i] + b] = rows.fixed[i * rows.width + b]
+        for b in range(rows.ends[i + 1] - rows.ends[i]):
+            blobs[starts[i] + rows.width + b] = rows.heap[rows.ends[i] + b]
+
+
+@kernel
+def split_blobs(starts: I64, blobs: U8, width: int, fixed: U8, heap: U8, ends: I64) -> None:
+    """The inverse of `join_blobs`; `ends` is given."""
+    for i in range(starts.size - 1):
+        for b in range(width):
+            fixed[i * width + b] = blobs[starts[i] + b]
+        for b in range(ends[i + 1] - ends[i]):
+            heap[ends[i] + b] = blobs[starts[i] + width + b]
+
+
+@kernel
+def row_places(memory: Memory, page_at: I64, width: int, row_at: I64, heap_at: I64, words: I64) -> int:
+    """Word, place and heap base of every row of pages, in order; returns their number."""
+    filled = 0
+    for at in page_at:
+        count = np.int64(memory.b4[(at >> 2) + 1])
+        first = at + np.int64(memory.b4[(at >> 2) + 6])
+        for i in range(count):
+            words[filled] = np.int64(memory.b8[(at >> 3) + 4 + i])
+            row_at[filled] = first + i * width
+            heap_at[filled] = at
+            filled += 1
+    return filled
+
+
+@kernel
+def count_rows(words: NDArray[np.uint32], page_at: I64) -> int:
+    """Rows in pages that lie at these byte offsets."""
+    total = 0
+    for at in page_at:
+        total += np.int64(words[(at >> 2) + 1])
+    return total

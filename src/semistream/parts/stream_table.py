@@ -1,0 +1,285 @@
+"""The stream table: pending stream tuples, found by key word.
+
+Every distinct pending word has one entry in an open-addressing table (linear probing, deletion by shifting back, so no tombstones);
+the tuples of a word hang on its entry as a chain of slots linked both ways:
+
+    tag | entry_word | entry_head ->  slot <-> slot <-> slot        one entry a word, however many tuples wait for it
+
+One chain a word, and not one a bucket: with skewed keys a chain of thousands of tuples of a hot word must not be walked by the other
+words of its bucket. The back link makes leaving by identity cheap (MESHJOIN expires tuples, not keys). No word is reserved to
+mean "empty": an entry is empty when its tag is 0.
+
+Most rows of a master meet no waiting tuple. The tags, one byte of hash an entry, turn them away from an array small enough for the
+second-level cache: `pick_rows` sifts a load by tags alone, and everything after it sees only rows that probably match.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from semistream.parts.compiler import kernel
+from semistream.parts.memory import I32, I64, U8, Memory
+from semistream.parts.slots import Slots
+from semistream.parts.words import spread
+
+# positions in `state`
+FREE_HEAD, PENDING, KEYS = 0, 1, 2
+ENTRIES_PER_SLOT = 1.5  # load factor 2/3 when all pending words differ: about 2 steps a successful probe, 5 an unsuccessful one
+ENTRY_BYTES = 1 + 8 + 4
+
+
+class StreamTable(NamedTuple):
+    """Entries by word, the slots that hang on them, and the head of the free slots."""
+
+    tag: U8
+    entry_word: I64
+    entry_head: I32
+    slots: Slots
+    state: I64
+
+
+class Picked(NamedTuple):
+    """Rows of a load whose word has a waiting tuple, most likely: word, place, heap base."""
+
+    words: I64
+    row_at: I64
+    heap_at: I64
+
+
+def entries_for(slots: int) -> int:
+    """Entries a table of so many slots needs."""
+    return int(slots * ENTRIES_PER_SLOT) + 8
+
+
+def reset(table: StreamTable) -> None:
+    """Empty the table: every slot free, every entry empty."""
+    count = table.slots.links.shape[0]
+    table.tag.fill(0)
+    table.slots.links[:, 0] = np.arange(1, count + 1, dtype=np.int32)
+    table.slots.links[count - 1, 0] = -1
+    table.state[:] = 0
+
+
+@kernel
+def _home(mixed: np.uint64, size: int) -> int:
+    return np.int64(((mixed >> np.uint64(32)) * np.uint64(size)) >> np.uint64(32))
+
+
+@kernel
+def _tag(mixed: np.uint64) -> np.uint8:
+    return np.uint8((mixed & np.uint64(0xFF)) | np.uint64(1))
+
+
+@kernel
+def find(table: StreamTable, word: int) -> int:
+    """Entry of a word, or the empty entry where it would go."""
+    size = table.tag.size
+    mixed = spread(word)
+    tag, entry = _tag(mixed), _home(mixed, size)
+    while table.tag[entry] != 0 and (table.tag[entry] != tag or table.entry_word[entry] != word):
+        entry += 1
+        if entry == size:
+            entry = 0
+    return entry
+
+
+@kernel
+def head_of(table: StreamTable, word: int) -> int:
+    """First slot of a word's chain, or -1."""
+    entry = find(table, word)
+    return np.int64(table.entry_head[entry]) if table.tag[entry] != 0 else np.int64(-1)
+
+
+@kernel
+def drop_entry(table: StreamTable, entry: int) -> None:
+    """Remove an entry and shift back those that a probe would no longer reach."""
+    size = table.tag.size
+    hole, at = entry, entry
+    table.state[2] -= 1
+    while True:
+        at += 1
+        if at == size:
+            at = 0
+        if table.tag[at] == 0:
+            break
+        home = _home(spread(table.entry_word[at]), size)
+        reachable = (hole < home <= at) if hole <= at else (home > hole or home <= at)
+        if not reachable:
+            table.tag[hole] = table.tag[at]
+            table.entry_word[hole] = table.entry_word[at]
+            table.entry_head[hole] = table.entry_head[at]
+            hole = at
+    table.tag[hole] = 0
+
+
+@kernel
+def admit(table: StreamTable, words: I64, picks: I64, position: int, admitted: I64) -> int:
+    """Give every picked word a slot, until none is free; returns how many found one. Row 0 stands at `position` in the stream."""
+    links, wide = table.slots.links, table.slots.wide
+    for i in range(picks.size):
+        slot = table.state[0]
+        if slot < 0:
+            return i
+        table.state[0] = links[slot, 0]
+        word = words[picks[i]]
+        entry = find(table, word)
+        head = -1
+        if table.tag[entry] == 0:
+            table.tag[entry] = _tag(spread(word))
+            table.entry_word[entry] = word
+            table.state[2] += 1
+        else:
+            head = table.entry_head[entry]
+            links[head, 1] = slot
+        table.entry_head[entry] = slot
+        links[slot, 0] = head
+        links[slot, 1] = -1
+        wide[slot, 2] = word
+        wide[slot, 3] = (position + picks[i]) << 1
+        admitted[i] = slot
+        table.state[1] += 1
+    return picks.size
+
+
+@kernel
+def detach(table: StreamTable, picks: I64) -> None:
+    """Take tuples out of their chains; their slots stay readable until they are freed."""
+    links = table.slots.links
+    for slot in picks:
+        behind, before = links[slot, 0], links[slot, 1]
+        if behind >= 0:
+            links[behind, 1] = before
+        if before >= 0:
+            links[before, 0] = behind
+        else:
+            entry = find(table, table.slots.wide[slot, 2])
+            if behind >= 0:
+                table.entry_head[entry] = behind
+            else:
+                drop_entry(table, entry)
+
+
+@kernel
+def detach_word(table: StreamTable, word: int) -> int:
+    """Take all tuples of a word out of the table; returns the first slot of their chain, or -1."""
+    entry = find(table, word)
+    if table.tag[entry] == 0:
+        return -1
+    head = table.entry_head[entry]
+    drop_entry(table, entry)
+    return head
+
+
+@kernel
+def free(table: StreamTable, picks: I64) -> None:
+    """Make slots of detached tuples free again."""
+    for slot in picks:
+        table.slots.links[slot, 0] = table.state[0]
+        table.state[0] = slot
+        table.state[1] -= 1
+
+
+@kernel
+def pick_rows(table: StreamTable, memory: Memory, page_at: I64, width: int, cursor: I64, picked: Picked) -> int:
+    """Sift rows of pages by tags, until `picked` is full; returns how many were picked. `cursor` (page, row) says where to go on."""
+    size = table.tag.size
+    count = 0
+    while cursor[0] < page_at.size:
+        at = page_at[cursor[0]]
+        rows = np.int64(memory.b4[(at >> 2) + 1])
+        first = at + np.int64(memory.b4[(at >> 2) + 6])
+        stop = min(rows, cursor[1] + picked.words.size - count)
+        for row in range(cursor[1], stop):
+            word = np.int64(memory.b8[(at >> 3) + 4 + row])
+            mixed = spread(word)
+            tag, entry = _tag(mixed), _home(mixed, size)
+            while table.tag[entry] != 0 and table.tag[entry] != tag:
+                entry += 1
+                if entry == size:
+                    entry = 0
+            picked.words[count] = word  # written in any case, counted only if it stays: no branch to mispredict
+            picked.row_at[count] = first + row * width
+            picked.heap_at[count] = at
+            count += 1 if table.tag[entry] != 0 else 0
+        if stop < rows:
+            cursor[1] = stop
+            return count
+        cursor[0] += 1
+        cursor[1] = 0
+    return count
+
+
+@kernel
+def probe(table: StreamTable, picked: Picked, cursor: I64, found: Picked) -> int:
+    """Pair picked rows with every pending tuple of their word, until `found` is full; returns the number of pairs.
+
+    `cursor` (row, slot) says where to go on; its first number equals the number of rows when all is done. `found.words` gets slots.
+    """
+    pairs = 0
+    while cursor[0] < picked.words.size:
+        row = cursor[0]
+        slot = cursor[1] if cursor[1] >= 0 else head_of(table, picked.words[row])
+        while slot >= 0:
+            if pairs == found.words.size:
+                cursor[1] = slot
+                return pairs
+            found.words[pairs] = slot
+            found.row_at[pairs] = picked.row_at[row]
+            found.heap_at[pairs] = picked.heap_at[row]
+            pairs += 1
+            slot = np.int64(table.slots.links[slot, 0])
+        cursor[1] = -1
+        cursor[0] += 1
+    return pairs
+
+
+@kernel
+def claim(table: StreamTable, picked: Picked, cursor: I64, found: Picked, heads: I64, more: bool) -> int:
+    """As `probe`, for rows in word order: when a word's rows end, its tuples have seen all they can match and are detached.
+
+    `heads` collects the chains that left; `cursor[2]` counts them. With `more`, rows of the last word may follow in another call.
+    """
+    pairs = 0
+    while cursor[0] < picked.words.size:
+        row = cursor[0]
+        word = picked.words[row]
+        entry = find(table, word)
+        if table.tag[entry] != 0:
+            if cursor[2] == heads.size:
+                return pairs
+            slot = cursor[1] if cursor[1] >= 0 else np.int64(table.entry_head[entry])
+            while slot >= 0:
+                if pairs == found.words.size:
+                    cursor[1] = slot
+                    return pairs
+                found.words[pairs] = slot
+                found.row_at[pairs] = picked.row_at[row]
+                found.heap_at[pairs] = picked.heap_at[row]
+                pairs += 1
+                slot = np.int64(table.slots.links[slot, 0])
+            ends = not more if row + 1 == picked.words.size else picked.words[row + 1] != word
+            if ends:
+                heads[cursor[2]] = table.entry_head[entry]
+                cursor[2] += 1
+                drop_entry(table, entry)
+        cursor[1] = -1
+        cursor[0] += 1
+    return pairs
+
+
+@kernel
+def unchain(table: StreamTable, heads: I64, gone: I64) -> int:
+    """Flatten detached chains into `gone` until it is full; `heads` keep what is left of them (-1: nothing). Returns how many."""
+    count = 0
+    for i in range(heads.size):
+        slot = heads[i]
+        while slot >= 0 and count < gone.size:
+            gone[count] = slot
+            count += 1
+            slot = np.int64(table.slots.links[slot, 0])
+        heads[i] = slot
+        if count == gone.size:
+            break
+    return count

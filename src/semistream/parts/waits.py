@@ -1,0 +1,45 @@
+"""How long tuples waited, as a histogram of fixed size: eight buckets for every doubling, so any quantile is right within 9 %."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from semistream.parts.compiler import kernel
+from semistream.parts.memory import I64
+from semistream.parts.slots import Slots
+
+BUCKETS = 8 * 56
+
+
+@kernel
+def bucket_of(wait: int) -> int:
+    """Bucket of a wait of so many tuples."""
+    if wait < 8:
+        return max(wait, 0)
+    power = 0
+    while wait >> (power + 1) >= 8:
+        power += 1
+    return 8 * (power + 1) + ((wait >> power) - 8)
+
+
+@kernel
+def add_waits(histogram: I64, slots: Slots, picks: I64, now: int) -> int:
+    """Count the waits of tuples that leave when the stream has come to position `now`; returns the longest."""
+    longest = 0
+    for slot in picks:
+        wait = now - (slots.wide[slot, 3] >> 1)
+        histogram[bucket_of(wait)] += 1
+        longest = max(longest, wait)
+    return longest
+
+
+def quantile(histogram: I64, share: float) -> int:
+    """Upper bound of the wait that `share` of all tuples did not exceed."""
+    total = int(histogram.sum())
+    if not total:
+        return 0
+    bucket = int(np.searchsorted(np.cumsum(histogram), share * total))
+    if bucket < 8:
+        return bucket
+    power, step = bucket // 8 - 1, bucket % 8
+    return int(((8 + step + 1) << power) - 1)

@@ -1,0 +1,250 @@
+"""Pending stream tuples: what every recipe admits into, probes and lets leave.
+
+`Pending` puts the parts together (stream table, arrival queue, row arena, row heap) and gives recipes a vocabulary of a few verbs. Verbs that can
+find many matches are generators of `Found`: each item fits the match list, and tuples are freed only after the join has settled it.
+
+    admit(block)        as many of the block's tuples as have room
+    probe(load)         every row of the load against every pending tuple (scans)
+    claim(load)         the same for rows in word order; tuples whose word is complete leave
+    probe_word(load, w) only the rows of one word
+    leave_word(w)       the tuples of a word leave, matched or not
+    leave_oldest(n)     the oldest tuples leave, matched or not
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from semistream.budget import Share, Slab
+from semistream.errors import BudgetError
+from semistream.parts import row_heap, slots, stream_table, waits
+from semistream.parts.memory import I64
+from semistream.protocols import Block, Found, Load
+from semistream.records import RowCodec
+
+NO_SLOTS: I64 = np.zeros(0, np.int64)
+_LEAST_SLOTS = 16
+_PADDING = 16 * 64  # arrays begin at multiples of 64 bytes
+_HEAP_SLACK = 1.15  # rows are not all of average length, and a heap that is nearly full compacts too often
+_REFILL_ROWS = 4096  # admit that many at once: admitting a handful after every step costs more than it gains
+
+
+class StreamRows(NamedTuple):
+    """What the stream's rows need: their codec, and the heap bytes a typical row takes."""
+
+    codec: RowCodec
+    heap_bytes: float
+
+    def record_bytes(self) -> int:
+        """Bytes of a waiting tuple's record."""
+        return slots.record_bytes(self.codec.width, bool(self.codec.cells))
+
+    def slot_bytes(self) -> float:
+        """Bytes a waiting tuple costs, everything counted."""
+        heap = (self.heap_bytes + 8 + row_heap.RECORD_BYTES) * _HEAP_SLACK if self.codec.cells else 0
+        return self.record_bytes() + stream_table.ENTRIES_PER_SLOT * stream_table.ENTRY_BYTES + heap
+
+    def shares(self, matches: int) -> list[Share]:
+        """What waiting tuples ask of the budget."""
+        least = int(_LEAST_SLOTS * self.slot_bytes()) + _PADDING
+        return [Share("stream table", least, weight=1.0), Share("matches", 8 * 8 * matches + _PADDING)]
+
+
+class Pending:
+    """Tuples that wait, within `given_bytes` of the slab."""
+
+    def __init__(self, slab: Slab, rows: StreamRows, given_bytes: int, matches: int, row_width: int) -> None:
+        self.codec, self._memory, self._row_width = rows.codec, slab.memory, row_width
+        take = slab.take
+        self.slots = max(_LEAST_SLOTS, int((given_bytes - _PADDING) / rows.slot_bytes()))
+        entries, self._record_bytes = stream_table.entries_for(self.slots), rows.record_bytes()
+        self._records_at = slab.place("stream table", self.slots * self._record_bytes)
+        records = slab.memory.b1[self._records_at :][: self.slots * self._record_bytes]
+        self.records = slots.Slots(
+            records.view(np.int32).reshape(self.slots, -1), records.view(np.int64).reshape(self.slots, -1)
+        )
+        self.table = stream_table.StreamTable(
+            *(take("stream table", entries, dtype) for dtype in (np.uint8, np.int64, np.int32)),
+            self.records,
+            take("stream table", 4, np.int64),
+        )
+        self._ends = take("stream table", 2, np.int64)
+        self._ends[:] = -1
+        self._row_offset = self._record_bytes - -(-rows.codec.width // 8) * 8
+        self.heap: row_heap.RowHeap | None = None
+        if rows.codec.cells:
+            self.heap = row_heap.RowHeap(take("stream table", 4, np.int64))
+            left = (given_bytes - slab.bytes_by_part["stream table"]) // 8 * 8 - 64
+            heap_at = slab.place("stream table", left)
+            row_heap.reset(self.heap, heap_at, heap_at + left)
+        self._picked, self._found = (
+            stream_table.Picked(*(take("matches", matches, np.int64) for _ in range(3))) for _ in range(2)
+        )
+        self._heads, self._gone = (take("matches", matches, np.int64) for _ in range(2))
+        self.refill = max(1, min(_REFILL_ROWS, self.slots // 16))
+        self.now = 0  # stream position: tuples that came before this one
+        self.wait_histogram: I64 = np.zeros(waits.BUCKETS, np.int64)
+        self.wait_max = 0
+        stream_table.reset(self.table)
+
+    @property
+    def waiting(self) -> int:
+        """Tuples that wait."""
+        return int(self.table.state[stream_table.PENDING])
+
+    @property
+    def distinct(self) -> int:
+        """Different words that wait."""
+        return int(self.table.state[stream_table.KEYS])
+
+    def row_places(self, picks: I64) -> tuple[I64, I64]:
+        """Where the rows of slots lie, and their heap bases."""
+        row_at = self._records_at + self._row_offset + picks * self._record_bytes
+        return row_at, self.records.wide[picks, slots.HEAP] if self.heap is not None else NO_SLOTS
+
+    def words(self, picks: I64) -> I64:
+        """Key words of waiting tuples."""
+        return self.records.wide[picks, slots.WORD]
+
+    def positions(self, picks: I64) -> I64:
+        """Stream positions of waiting tuples."""
+        return slots.positions(self.records, picks)
+
+    def key(self, slot: int, names: list[str]) -> list[pa.Scalar]:
+        """The key of a waiting tuple, for masters that look keys up by value."""
+        row_at, heap_at = self.row_places(np.array([slot], np.int64))
+        return [array[0] for array in self.codec.unpack(self._memory, row_at, heap_at, names)]
+
+    def oldest(self) -> int:
+        """Slot of the tuple that has waited longest, or -1."""
+        return int(self._ends[0])
+
+    def admit(self, block: Block, most: int) -> int:
+        """Admit as many of the block's picks as have room, at most `most`; returns how many."""
+        most = min(most, block.picks.size)
+        free = self.slots - self.waiting
+        if most <= 0 or free < min(most, self.refill):
+            return 0
+        picks, sizes = block.picks[: min(most, free)], NO_SLOTS
+        if self.heap is not None:
+            assert block.encoded.sizes is not None
+            sizes = block.encoded.sizes[picks]
+            fit = row_heap.room(self.heap, sizes)
+            if not fit and not self.waiting:
+                self._refuse(int(sizes[0]))
+            if fit < min(picks.size, self.refill) and self.waiting:
+                return 0
+            picks, sizes = picks[:fit], sizes[:fit]
+        admitted = np.empty(picks.size, np.int64)
+        stream_table.admit(self.table, block.words, picks, block.position, admitted)
+        if self.heap is not None:
+            row_heap.reserve(self.heap, self._memory, self.records, admitted, sizes)
+        self.codec.pack(block.encoded, picks, self._memory, *self.row_places(admitted))
+        slots.enqueue(self.records, self._ends, admitted)
+        self.now = block.position + int(picks[-1]) + 1
+        return picks.size
+
+    def _refuse(self, size: int) -> None:
+        assert self.heap is not None
+        room = int(self.heap.state[row_heap.STOP] - self.heap.state[row_heap.START])
+        raise BudgetError(
+            f"stream rows: one row has {size} bytes of text or binary values and all waiting rows together may have {room}; "
+            f"give the join more memory (about {4 * size} bytes more) or drop the wide column",
+            part="stream rows",
+            needed_bytes=size,
+            smallest_bytes=self._memory.b1.size + 4 * size,
+        )
+
+    # ------------------------------------------------------------------------------------------------ probing
+
+    def probe(self, load: Load) -> Iterator[Found]:
+        """Pair every row of the load with every waiting tuple of its word."""
+        for picked, _ in self._sift(load):
+            yield from self._probe(picked)
+
+    def probe_word(self, load: Load, word: int) -> Iterator[Found]:
+        """Pair the rows of one word with the tuples that wait for it."""
+        if stream_table.head_of(self.table, word) < 0:
+            return
+        for picked, _ in self._sift(load):
+            rows = np.flatnonzero(picked.words == word)
+            yield from self._probe(stream_table.Picked(*(array[rows] for array in picked)))
+
+    def claim(self, load: Load) -> Iterator[Found]:
+        """As `probe`, for rows in word order; tuples whose word is complete in this load leave."""
+        carried: int | None = None  # word whose rows may go on in the next piece of the load
+        for picked, more in self._sift(load):
+            picked = _closed(picked, load.open_words)
+            if carried is not None and not (picked.words.size and picked.words[0] == carried):
+                yield from self.leave_word(carried)
+            cursor = np.array([0, -1, 0], np.int64)
+            while cursor[0] < picked.words.size:
+                cursor[2] = 0
+                pairs = stream_table.claim(self.table, picked, cursor, self._found, self._heads, more)
+                yield self._pairs(pairs)
+                yield from self._leave(self._heads[: int(cursor[2])])
+            carried = int(picked.words[-1]) if more and picked.words.size else None
+
+    def _probe(self, picked: stream_table.Picked) -> Iterator[Found]:
+        cursor = np.array([0, -1], np.int64)
+        while cursor[0] < picked.words.size:
+            yield self._pairs(stream_table.probe(self.table, picked, cursor, self._found))
+
+    def _sift(self, load: Load) -> Iterator[tuple[stream_table.Picked, bool]]:
+        """Rows of the load that probably match, in pieces of the match list's length, and whether more pieces follow."""
+        cursor = np.zeros(2, np.int64)
+        while cursor[0] < load.page_at.size:
+            count = stream_table.pick_rows(self.table, self._memory, load.page_at, self._row_width, cursor, self._picked)
+            yield stream_table.Picked(*(array[:count] for array in self._picked)), bool(cursor[0] < load.page_at.size)
+
+    # ------------------------------------------------------------------------------------------------ leaving
+
+    def leave_word(self, word: int) -> Iterator[Found]:
+        """The tuples of a word leave, matched or not."""
+        head = stream_table.detach_word(self.table, word)
+        if head >= 0:
+            yield from self._leave(np.array([head], np.int64))
+
+    def leave_oldest(self, count: int) -> Iterator[Found]:
+        """The `count` oldest tuples leave, matched or not."""
+        while count > 0:
+            gone = self._gone[: min(count, self._gone.size)]
+            gone = gone[: slots.oldest(self.records, self._ends, gone)]
+            if not gone.size:
+                return
+            stream_table.detach(self.table, gone)
+            yield Found(NO_SLOTS, NO_SLOTS, NO_SLOTS, gone)
+            self._free(gone)
+            count -= gone.size
+
+    def _pairs(self, count: int) -> Found:
+        return Found(*(array[:count] for array in self._found), NO_SLOTS)
+
+    def _leave(self, heads: I64) -> Iterator[Found]:
+        while heads.size and (count := stream_table.unchain(self.table, heads, self._gone)):
+            gone = self._gone[:count]
+            yield Found(NO_SLOTS, NO_SLOTS, NO_SLOTS, gone)
+            self._free(gone)
+
+    def _free(self, gone: I64) -> None:
+        longest = waits.add_waits(self.wait_histogram, self.records, gone, self.now)
+        self.wait_max = max(self.wait_max, longest)
+        slots.dequeue(self.records, self._ends, gone)
+        if self.heap is not None:
+            row_heap.release(self.heap, self._memory, self.records, gone)
+        stream_table.free(self.table, gone)
+
+
+def _closed(picked: stream_table.Picked, open_words: I64) -> stream_table.Picked:
+    """Picked rows without those of words that go on outside the load."""
+    if not open_words[0] and not open_words[2]:
+        return picked
+    stay = np.ones(picked.words.size, bool)
+    for flag, word in open_words.reshape(2, 2):
+        if flag:
+            stay &= picked.words != word
+    return stream_table.Picked(*(array[stay] for array in picked))

@@ -1,0 +1,192 @@
+"""Arrow batches <-> packed rows, for a given schema.
+
+`RowCodec` plans where every column lies in a row (parts/rows.py draws one) and packs batches into rows anywhere in a slab. `Stage`
+collects rows from anywhere back into Arrow columns. Stream rows, master pages and caches all use these two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from semistream import columns
+from semistream.parts import rows
+from semistream.parts.memory import I64, U8, Memory, view
+
+
+@dataclass(frozen=True)
+class StoredColumn:
+    """One column's place in a row. `null_bit` 0 means that the column is never missing."""
+
+    name: str
+    type: pa.DataType
+    size: int
+    is_cell: bool
+    offset: int
+    null_at: int
+    null_bit: int
+
+
+class Encoded(NamedTuple):
+    """A batch ready to be packed: its columns as plain arrays, and the heap bytes of every row (None: the schema has no cells)."""
+
+    rows: int
+    plains: list[columns.Plain]
+    sizes: I64 | None
+
+
+class RowCodec:
+    """Packs and unpacks rows of one schema. A column named in `in_words` takes no room but its null bit: its key word holds it."""
+
+    def __init__(self, schema: pa.Schema, in_words: str | None = None) -> None:
+        self.schema = schema
+        self.columns = _plan(schema, in_words)
+        self.by_name = {column.name: column for column in self.columns}
+        nullable = [column for column in self.columns if column.null_bit]
+        self.nulls_at = min((column.null_at for column in nullable), default=0)
+        self.null_bytes = -(-len(nullable) // 8)
+        fixed_end = max((column.offset + column.size for column in self.columns), default=0)
+        align = max([_alignment(column.size) for column in self.columns], default=1)
+        self.align = align
+        self.width = -(-max(fixed_end, self.nulls_at + self.null_bytes) // align) * align
+        self.cells = [column for column in self.columns if column.is_cell]
+
+    def encode(self, batch: pa.RecordBatch) -> Encoded:
+        """Plain arrays of a batch whose columns stand in the schema's order."""
+        plains = [columns.to_plain(array) for array in batch.columns]
+        sizes = None
+        if self.cells:
+            sizes = np.zeros(batch.num_rows, np.int64)
+            for plain, column in zip(plains, self.columns, strict=True):
+                if column.is_cell:
+                    sizes += np.diff(plain.starts)[: batch.num_rows]
+        return Encoded(batch.num_rows, plains, sizes)
+
+    def pack(self, encoded: Encoded, picks: I64, memory: Memory, row_at: I64, heap_at: I64) -> None:
+        """Write the picked rows: their fixed parts at `row_at`, their cells from `heap_at` on."""
+        if self.null_bytes:
+            rows.clear_nulls(memory.b1, row_at, self.nulls_at, self.null_bytes)
+        used = np.zeros(picks.size if self.cells else 0, np.int64)
+        for column, plain in zip(self.columns, encoded.plains, strict=True):
+            if column.is_cell:
+                rows.pack_cells(plain.starts, plain.data, picks, memory, row_at, heap_at, used, column.offset)
+            elif column.size:
+                self._pack_fixed(column, plain, picks, memory, row_at)
+            if plain.valid is not None:
+                rows.pack_nulls(plain.valid, picks, memory.b1, row_at, column.null_at, column.null_bit)
+
+    @staticmethod
+    def _pack_fixed(column: StoredColumn, plain: columns.Plain, picks: I64, memory: Memory, row_at: I64) -> None:
+        words = {1: memory.b1, 2: memory.b2, 4: memory.b4, 8: memory.b8}.get(column.size)
+        if words is None:
+            rows.pack_bytes(plain.values, column.size, picks, memory.b1, row_at, column.offset)
+        else:
+            rows.pack_words(plain.values, picks, words, row_at, column.offset)
+
+    def unpack(self, memory: Memory, row_at: I64, heap_at: I64, names: Sequence[str] | None = None) -> list[pa.Array]:
+        """Columns of rows, as new Arrow arrays."""
+        stage = Stage(self, names)
+        stage.open(row_at.size, stage.cell_bytes(memory, row_at))
+        stage.add(memory, row_at, heap_at)
+        return stage.close()
+
+
+class Stage:
+    """Collects chosen columns of rows into new Arrow arrays: `open`, `add` as often as there is room, `close`.
+
+    Every `open` takes new memory: arrays that were closed belong to whoever has them.
+    """
+
+    def __init__(self, codec: RowCodec, names: Sequence[str] | None = None) -> None:
+        self.columns = [codec.by_name[name] for name in names] if names is not None else codec.columns
+        self.cells = [column for column in self.columns if column.is_cell]
+        fixed = [column for column in self.columns if not column.is_cell and column.size]
+        self._fixed = rows.Columns(
+            np.array([column.offset for column in fixed], np.int64), np.array([column.size for column in fixed], np.int64)
+        )
+        self.row_bytes = sum(c.size for c in fixed) + 8 * len(self.cells) + sum(1 for c in self.columns if c.null_bit)
+        self.room = 0
+        self.rows = 0
+
+    def cell_bytes(self, memory: Memory, row_at: I64) -> I64:
+        """Bytes of every cell column over rows."""
+        return np.array([rows.cell_bytes(memory.b4, row_at, column.offset) for column in self.cells], np.int64)
+
+    def open(self, room: int, cell_room: I64) -> None:
+        """Take memory for `room` rows and so many bytes of every cell column."""
+        self.room, self.rows, self._cell_room = room, 0, cell_room
+        places = np.cumsum([0] + [-(-int(size) * room // 64) * 64 for size in self._fixed.size]).astype(np.int64)
+        self._target = rows.Target(view(np.empty(int(places[-1]) + 8, np.uint8)[: int(places[-1])]), places[:-1])
+        self._ends = [np.zeros(room + 1, columns.offset_dtype(column.type)) for column in self.cells]
+        self._data = [np.empty(int(size) or 1, np.uint8) for size in cell_room]
+        self._valid: dict[str, U8] = {}
+
+    def fits(self, count: int, cell_bytes: I64) -> bool:
+        """Whether so many more rows with so many cell bytes fit."""
+        used = [int(ends[self.rows]) for ends in self._ends] if self.room else []
+        return self.rows + count <= self.room and all(
+            u + n <= room for u, n, room in zip(used, cell_bytes, self._cell_room, strict=True)
+        )
+
+    def add(self, memory: Memory, row_at: I64, heap_at: I64, may_be_absent: bool = False) -> None:
+        """Append rows; with `may_be_absent`, a negative `row_at` appends nulls."""
+        if self._fixed.size.size:
+            rows.gather_fixed(memory, row_at, self._fixed, self._target, self.rows)
+        for column, ends, data in zip(self.cells, self._ends, self._data, strict=True):
+            rows.gather_cells(memory, row_at, heap_at, column.offset, ends, data, self.rows)
+        for column in self.columns:
+            if column.null_bit or may_be_absent:
+                self._add_valid(column, memory, row_at)
+        self.rows += row_at.size
+
+    def _add_valid(self, column: StoredColumn, memory: Memory, row_at: I64) -> None:
+        valid = self._valid.get(column.name)
+        if valid is None:
+            valid = np.ones(self.room, np.uint8)
+        if rows.gather_valid(memory.b1, row_at, column.null_at, column.null_bit, valid, self.rows):
+            self._valid[column.name] = valid  # kept only once something is missing: a column without a bitmap is cheaper for all
+
+    def close(self) -> list[pa.Array]:
+        """The collected columns; the stage then holds nothing."""
+        count, arrays, fixed, cell = self.rows, [], 0, 0
+        block = self._target.memory.b1
+        for column in self.columns:
+            valid = self._valid.get(column.name)
+            if column.is_cell:
+                arrays.append(columns.from_cells(column.type, count, self._ends[cell], self._data[cell], valid))
+                cell += 1
+            elif column.size:
+                at = int(self._target.column_at[fixed])
+                arrays.append(columns.from_fixed(column.type, count, block[at : at + count * column.size], valid))
+                fixed += 1
+            else:
+                arrays.append(columns.from_fixed(column.type, count, columns.NO_BYTES, valid))
+        self.room = self.rows = 0
+        del self._target, self._ends, self._data, self._valid
+        return arrays
+
+
+def _alignment(size: int) -> int:
+    return next(align for align in (8, 4, 2, 1) if size % align == 0) if size else 1
+
+
+def _plan(schema: pa.Schema, in_words: str | None) -> list[StoredColumn]:
+    """Wide columns first, so that all are aligned without gaps; null bits last."""
+    shapes = [columns.shape_of(field.type, field.name) for field in schema]
+    shapes = [columns.Shape(0, False) if f.name == in_words else shape for f, shape in zip(schema, shapes, strict=True)]
+    # a cell is two 4-byte numbers
+    order = sorted(range(len(shapes)), key=lambda i: -_alignment(4 if shapes[i].is_cell else shapes[i].size))
+    offsets, end = {}, 0
+    for i in order:
+        offsets[i] = end
+        end += shapes[i].size
+    planned, bits = [], 0
+    for i, (field, shape) in enumerate(zip(schema, shapes, strict=True)):
+        null_at, null_bit = (end + bits // 8, 1 << bits % 8) if field.nullable else (0, 0)
+        bits += 1 if field.nullable else 0
+        planned.append(StoredColumn(field.name, field.type, shape.size, shape.is_cell, offsets[i], null_at, null_bit))
+    return planned

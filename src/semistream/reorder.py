@@ -1,0 +1,82 @@
+"""`ordered=True`: finished rows wait here until every tuple before them is finished.
+
+The buffer is bounded because the join admits only stream positions below `limit`: a window of tuples whose rows, at the master's highest
+number of rows a key, fit the bytes set aside. Batches are kept as they came and cut when the finished prefix moves, in large steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from semistream import columns
+from semistream.parts import order
+from semistream.parts.memory import I64
+
+
+class Reorder:
+    """Holds output rows by stream position and releases them in order."""
+
+    def __init__(self, schema: pa.Schema, window: int) -> None:
+        self._schema, self.window = schema, window
+        self._done = np.zeros(window, np.uint8)
+        self._held: list[tuple[pa.RecordBatch, I64]] = []
+        self._due = 0  # first position that is not finished
+        self._released = 0
+        self._largest_rows = 0
+
+    @property
+    def limit(self) -> int:
+        """First position that may not be admitted yet."""
+        return self._due + self.window
+
+    def put(self, batch: pa.RecordBatch, positions: I64) -> None:
+        """Keep output rows."""
+        self._held.append((batch, positions.copy()))
+        self._largest_rows = max(self._largest_rows, batch.num_rows)
+
+    def finish(self, positions: I64, read: int) -> None:
+        """These positions will give no more rows; the stream has been read up to `read`."""
+        order.finish(self._done, positions)
+        self._due = order.advance(self._done, self._due, min(read, self._due + self.window))
+
+    @property
+    def ready(self) -> bool:
+        """Whether releasing is worth the while: a quarter of the window is finished."""
+        return self._due - self._released >= max(1, self.window // 4)
+
+    def release(self) -> Iterator[pa.RecordBatch]:
+        """Rows whose turn has come."""
+        if self._due == self._released:
+            return
+        self._released = self._due
+        ready, kept = [], []
+        for batch, positions in self._held:
+            now = np.flatnonzero(positions < self._due)
+            if now.size == positions.size:
+                ready.append((batch, positions))
+                continue
+            if now.size:
+                ready.append((columns.take(batch, now), positions[now]))
+                later = np.flatnonzero(positions >= self._due)
+                batch, positions = columns.take(batch, later), positions[later]
+            kept.append((batch, positions))
+        self._held = kept
+        if not ready:
+            return
+        positions = np.concatenate([p for _, p in ready])
+        whole = pa.Table.from_batches([b for b, _ in ready], schema=self._schema).combine_chunks().to_batches()
+        ranks = np.argsort(positions, kind="stable")
+        for start in range(0, ranks.size, self._largest_rows):
+            yield columns.take(_one(whole, self._schema), ranks[start : start + self._largest_rows])
+
+
+def _one(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches) if batches else schema.empty_table().to_batches()[0]
+
+
+def window_for(given_bytes: int, row_bytes: float, rows_per_key: int) -> int:
+    """Stream positions that may be open at once, so that all their rows fit."""
+    return max(1, int(given_bytes / (max(row_bytes, 1.0) * max(rows_per_key, 1) * 2 + 1)))

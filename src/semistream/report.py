@@ -1,0 +1,39 @@
+"""What a join did: counters, rates, waits and bytes, as one plain dict."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from semistream.parts import waits
+from semistream.pending import Pending
+from semistream.protocols import Reader
+from semistream.settle import Counts
+
+
+def build_report(
+    algorithm: str, memory_bytes: int, bytes_by_part: dict[str, int], counts: Counts, pending: Pending, reader: Reader, steps: int, busy_s: float
+) -> dict[str, Any]:
+    """The report of a join, at any moment of its run."""
+    finished = counts.tuples_in - pending.waiting
+    return {
+        "algorithm": algorithm,
+        "memory_bytes": memory_bytes,
+        "bytes_by_part": dict(bytes_by_part),
+        "bytes_used": sum(bytes_by_part.values()),
+        "tuples_in": counts.tuples_in,
+        "rows_out": counts.rows_out,
+        "matched": counts.matched,
+        "unmatched": counts.unmatched,
+        "waiting": pending.waiting,
+        "steps": steps,
+        "loads": reader.loads,
+        "pages_read": reader.pages_read,
+        "bytes_read": reader.bytes_read,
+        "hit_share": max(0.0, 1 - reader.loads / finished) if finished else 0.0,
+        "busy_s": busy_s,
+        "rows_per_s": finished / busy_s if busy_s else 0.0,
+        "stream_slots": pending.slots,
+        "wait_tuples_p50": waits.quantile(pending.wait_histogram, 0.5),
+        "wait_tuples_p99": waits.quantile(pending.wait_histogram, 0.99),
+        "wait_tuples_max": pending.wait_max,
+    }

@@ -1,0 +1,195 @@
+"""Settling candidate pairs: verify keys, apply the filter on the master, note who matched, and collect output rows.
+
+A recipe hands out pairs whose key words are equal, and tuples that leave for good. What that means for the output depends on the
+join type only, and is decided here, so no recipe knows of join types:
+
+    pairs -> [same key?] -> [where] -> matched flags -> inner, left: stream row + master row | semi: stream row, the first time
+    gone  ->                           unmatched ones -> left: stream row + nulls | anti: stream row
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from semistream import columns
+from semistream.parts.memory import I64, U8, Memory
+from semistream.parts.slots import mark_matched, unmatched
+from semistream.parts.words import KeyPlaces, same_keys
+from semistream.pending import NO_SLOTS, Pending
+from semistream.plan import Output
+from semistream.protocols import Found, Master
+from semistream.records import RowCodec, Stage
+
+
+@dataclass
+class Counts:
+    """What came in and what left."""
+
+    tuples_in: int = 0
+    rows_out: int = 0
+    matched: int = 0
+    unmatched: int = 0
+    pairs_refused: int = 0
+
+
+class Settler:
+    """Turns `Found` into output batches of at most `staging_bytes`."""
+
+    def __init__(
+        self,
+        output: Output,
+        master: Master,
+        stream_keys: list[str],
+        pending: Pending,
+        memory: Memory,
+        staging_bytes: int,
+        *,
+        null_safe: bool,
+        where: pc.Expression | None,
+        where_columns: list[str],
+    ) -> None:
+        self.output, self.counts = output, Counts()
+        self._master, self._pending, self._memory = master, pending, memory
+        self._where, self._null_safe = where, null_safe
+        self._where_stage = [n for n in where_columns if n != master.keys.in_words]
+        self._key_in_where = master.keys.in_words if master.keys.in_words in where_columns else None
+        self._stream = Stage(pending.codec, output.stream_names)
+        self._rows = Stage(master.codec, [name for name, _ in output.payload])
+        self._staging_bytes = staging_bytes
+        self._cell_average = np.zeros(len(self._stream.cells) + len(self._rows.cells))
+        self._positions: I64 = NO_SLOTS
+        self._match_flags: U8 = np.zeros(0, np.uint8)
+        self._verify = not master.keys.exact or master.has_null_keys or null_safe
+        self._places = _places(pending.codec, stream_keys, master) if self._verify else None
+
+    def settle(self, found: Found) -> Iterator[tuple[pa.RecordBatch, I64]]:
+        """Take pairs and leavers in; hand out batches that became full, each with its rows' stream positions."""
+        if found.slots.size:
+            yield from self._pairs(found.slots, found.row_at, found.heap_at)
+        if found.gone.size:
+            yield from self._gone(found.gone)
+
+    def _pairs(self, slots: I64, row_at: I64, heap_at: I64) -> Iterator[tuple[pa.RecordBatch, I64]]:
+        keep = self._keep(slots, row_at, heap_at)
+        if keep is not None:
+            self.counts.pairs_refused += slots.size - int(np.count_nonzero(keep))
+            slots, row_at, heap_at = slots[keep], row_at[keep], heap_at[keep]
+        first = np.empty(slots.size, np.uint8)
+        self.counts.matched += mark_matched(self._pending.records, slots, first)
+        if self.output.how == "left_semi":
+            slots = slots[first == 1]
+            row_at = heap_at = np.full(slots.size, -1, np.int64)
+        if self.output.how != "left_anti" and slots.size:
+            yield from self._collect(slots, row_at, heap_at, True)
+
+    def _gone(self, gone: I64) -> Iterator[tuple[pa.RecordBatch, I64]]:
+        lonely = unmatched(self._pending.records, gone)
+        self.counts.unmatched += lonely.size
+        if lonely.size and self.output.how in ("left", "left_anti"):
+            nowhere = np.full(lonely.size, -1, np.int64)
+            yield from self._collect(lonely, nowhere, nowhere, False)
+
+    def keyless(self, batch: pa.RecordBatch, missing: I64, position: int) -> tuple[pa.RecordBatch, I64] | None:
+        """Tuples without a key never match and never wait: the answer for them at once, if there is one."""
+        self.counts.unmatched += missing.size
+        if self.output.how not in ("left", "left_anti"):
+            return None
+        rows = columns.take(batch, missing)
+        arrays = [*rows.columns, *(pa.nulls(missing.size, self._master.schema.field(name).type) for name, _ in self.output.payload)]
+        if self.output.match_column is not None:
+            arrays.append(pa.array(np.zeros(missing.size, bool)))
+        self.counts.rows_out += missing.size
+        return pa.record_batch(arrays, schema=self.output.schema), position + missing
+
+    def _keep(self, slots: I64, row_at: I64, heap_at: I64) -> np.ndarray | None:
+        keep = None
+        if self._places is not None:
+            same = np.empty(slots.size, np.uint8)
+            ours = (self._memory, *self._pending.row_places(slots))
+            same_keys(ours, (self._memory, row_at, heap_at), self._places, self._null_safe, same)
+            keep = same == 1
+        if self._where is not None:
+            passing = self._passing(slots, row_at, heap_at)
+            keep = passing if keep is None else keep & passing
+        return keep
+
+    def _passing(self, slots: I64, row_at: I64, heap_at: I64) -> np.ndarray:
+        """Which master rows the filter lets through."""
+        names = list(self._where_stage)
+        arrays = self._master.codec.unpack(self._memory, row_at, heap_at, names)
+        if self._key_in_where is not None:
+            names.append(self._key_in_where)
+            arrays.append(self._master.keys.from_words(self._pending.words(slots), None))
+        numbers = pa.array(np.arange(slots.size))
+        kept = pa.table([*arrays, numbers], names=[*names, "\0row"]).filter(self._where)["\0row"]
+        passing = np.zeros(slots.size, bool)
+        passing[np.asarray(kept)] = True
+        return passing
+
+    # ------------------------------------------------------------------------------------------------ output batches
+
+    def _collect(self, slots: I64, row_at: I64, heap_at: I64, matched: bool) -> Iterator[tuple[pa.RecordBatch, I64]]:
+        """Copy rows into the open batch, closing it when it is full."""
+        s_row, s_heap = self._pending.row_places(slots)
+        cells = np.concatenate([self._stream.cell_bytes(self._memory, s_row), self._rows.cell_bytes(self._memory, row_at)])
+        split = len(self._stream.cells)
+        if not (self._stream.fits(slots.size, cells[:split]) and self._rows.fits(slots.size, cells[split:])):
+            if (full := self.flush()) is not None:
+                yield full
+            if not self._open(slots.size, cells):
+                half = slots.size // 2
+                yield from self._collect(slots[:half], row_at[:half], heap_at[:half], matched)
+                yield from self._collect(slots[half:], row_at[half:], heap_at[half:], matched)
+                return
+        at = self._stream.rows
+        self._positions[at : at + slots.size] = self._pending.positions(slots)
+        if self._match_flags.size:
+            self._match_flags[at : at + slots.size] = matched
+        self._stream.add(self._memory, s_row, s_heap)
+        self._rows.add(self._memory, row_at, heap_at, may_be_absent=not matched)
+
+    def _open(self, rows: int, cells: I64) -> bool:
+        """Open a batch that has room for these rows at least; False if they must be split."""
+        fixed = self._stream.row_bytes + self._rows.row_bytes + 8 + (1 if self.output.match_column else 0)
+        if fixed * rows + int(cells.sum()) > self._staging_bytes and rows > 1:
+            return False
+        average = cells / rows
+        self._cell_average = np.maximum(average, 0.5 * (self._cell_average + average))
+        room = max(rows, int(self._staging_bytes / (fixed + self._cell_average.sum() * 1.1)))
+        cell_room = np.maximum(cells, (self._cell_average * room * 1.1).astype(np.int64))
+        split = len(self._stream.cells)
+        self._stream.open(room, cell_room[:split])
+        self._rows.open(room, cell_room[split:])
+        self._positions = np.empty(room, np.int64)
+        self._match_flags = np.empty(room if self.output.match_column is not None else 0, np.uint8)
+        return True
+
+    def flush(self) -> tuple[pa.RecordBatch, I64] | None:
+        """Close the open batch, if there is one."""
+        rows = self._stream.rows
+        if not rows:
+            return None
+        arrays = [*self._stream.close(), *self._rows.close()]
+        if self.output.match_column is not None:
+            arrays.append(pa.array(self._match_flags[:rows] == 1))
+        self.counts.rows_out += rows
+        return pa.record_batch(arrays, schema=self.output.schema), self._positions[:rows]
+
+
+def _places(stream: RowCodec, stream_keys: list[str], master: Master) -> tuple[KeyPlaces, KeyPlaces]:
+    """Where the rows of both sides show their keys."""
+    cell = master.keys.cell_name
+    hidden = master.keys.hidden is not None
+    ours = stream.by_name[cell if hidden and cell else stream_keys[0]]
+    theirs = master.codec.by_name[cell or master.keys.fields[0].name]
+    single = len(stream_keys) == 1
+    nulls = (stream.by_name[stream_keys[0]], master.codec.by_name[master.keys.fields[0].name])
+    return (
+        KeyPlaces(nulls[0].null_at, nulls[0].null_bit if single else 0, ours.offset if cell else -1),
+        KeyPlaces(nulls[1].null_at, nulls[1].null_bit if single else 0, theirs.offset if cell else -1),
+    )

@@ -1,0 +1,57 @@
+"""What one Spark task does: one join over the task's rows, drained before the task ends.
+
+    JVM --Arrow--> batches -> [cast: Spark's zone -> UTC] -> Join -> [cast: master types -> Spark's] --Arrow--> JVM
+
+A `JoinTask` is made once, on the driver, and sent to every task. It is an object of an importable module, so what travels is its
+class's name and its fields: a few hundred bytes, and the code that runs is the executor's own semistream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+
+from semistream.join import Join
+from semistream.protocols import Master
+from semistream.spark.totals import JoinTotals
+
+
+@dataclass(frozen=True)
+class JoinTask:
+    """The join of one `enrich` call, ready to run on any executor; Spark calls it with the batches of a task.
+
+    Answers depend on the task's rows and on the pinned version of the master, on nothing else: a retried task gives the same rows.
+    """
+
+    master: Master  # pickled it is a name and a version, so that every task opens the same one
+    options: dict[str, Any]
+    stream: pa.Schema
+    output: pa.Schema
+    totals: JoinTotals | None
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Join the rows of one task."""
+        rows = (cast(batch, self.stream) for batch in batches if batch.num_rows)
+        first = next(rows, None)
+        if first is None:  # many tasks of a small micro-batch are empty: they take no memory and read no page
+            return
+        join = Join(self.master, **self.options)
+        for joined in join(chain([first], rows)):
+            yield cast(joined, self.output)
+        if self.totals is not None:
+            self.totals.add(join.report())
+
+
+def cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch with exactly the types of `schema`; a column that has its type already is not copied."""
+    if batch.schema.equals(schema):
+        return batch
+    columns = [
+        column if column.type.equals(field.type) else column.cast(field.type)
+        for column, field in zip(batch.columns, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -1,0 +1,31 @@
+"""What every test shares: how hard Hypothesis looks, where kernels are compiled to, and who may start a Java machine.
+
+Three Hypothesis profiles, chosen with `--hypothesis-profile`:
+
+    quick     a handful of cases, for the runs with the JIT off and with bounds checks
+    default   what `make test` runs, the same cases every time, so that a failure is yours and not the dice's
+    soak      many and new ones, for `make soak`
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+TESTS = Path(__file__).parent
+
+# a first call compiles kernels, so neither a deadline nor a "too slow" check says anything about a case
+COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
+settings.register_profile("quick", max_examples=10, derandomize=True, database=None, **COMMON)
+settings.register_profile("default", max_examples=50, derandomize=True, database=None, **COMMON)
+settings.register_profile("soak", max_examples=2000, print_blob=True, **COMMON)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep all tests that start Spark on one xdist worker: two Java machines would fight for two cores."""
+    for item in items:
+        if item.path.is_relative_to(TESTS / "spark") or item.get_closest_marker("spark"):
+            item.add_marker(pytest.mark.spark)
+            item.add_marker(pytest.mark.xdist_group("spark"))

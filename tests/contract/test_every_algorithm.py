@@ -1,0 +1,486 @@
+"""The contract: what every algorithm must do, over every kind of master.
+
+Algorithms are found through `ss.algorithms()`: a new recipe is tested by all of this without a word added here, but for
+the bound on waiting it declares, if that is a new one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import itertools
+import sqlite3
+import threading
+import time
+import tracemalloc
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, note
+from hypothesis import strategies as st
+
+import semistream as ss
+from semistream import keys
+from semistream.errors import CapabilityError, KeyTypeError
+from tests.cases import (
+    COMPOSITE,
+    PAYLOADS,
+    SINGLE,
+    SQL_KEYS,
+    SQL_PAYLOADS,
+    Case,
+    cases,
+    cut,
+    master_table,
+    stream_table,
+)
+from tests.contract.harness import (
+    ALGORITHMS,
+    MASTERS,
+    TIMES,
+    check_case,
+    digest,
+    opened_master,
+    run,
+    run_case,
+    smallest_bytes,
+)
+from tests.key_kinds import KEY_KINDS, pools, taken
+from tests.reference import reference_join, same_multiset
+
+HOWS = ("inner", "left", "left_semi", "left_anti")
+SCANS = [name for name, record in ALGORITHMS.items() if not record.capabilities["index"]]
+HASHED = ("string", "large_binary", "decimal(38,10)", "decimal256(60,5)")
+
+every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS)
+every_master = pytest.mark.parametrize("kind", MASTERS)
+
+
+def cases_for(kind: str) -> st.SearchStrategy[Case]:
+    """Cases that a master of this kind can hold."""
+    return cases(SQL_KEYS, SQL_PAYLOADS) if kind == "sqlite" else cases()
+
+
+def full_case(kinds: tuple[str, ...], **options) -> Case:
+    """Every special key and a few ordinary ones on both sides, twice in the master, with null keys, and keys on one side only."""
+    places = [[None, *range(min(24, len(pools(kind)[0]))), *range(-4, 0)] for kind in kinds]
+    rows = [tuple(column[number % len(column)] for column in places) for number in range(max(map(len, places)))]
+    rows += [tuple(None if skip == at else 1 for at in range(len(kinds))) for skip in range(len(kinds))]
+    columns = {f"key{at}": [row[at] for row in rows] for at in range(len(kinds))}
+    stream = {
+        name: taken(pools(kind)[0], column[::-1] + column)
+        for kind, (name, column) in zip(kinds, columns.items(), strict=True)
+    }
+    master = {
+        name: taken(pools(kind)[1], column[3:] + column[:-9])
+        for kind, (name, column) in zip(kinds, columns.items(), strict=True)
+    }
+    names = list(columns)
+    stream_rows = stream_table(stream)
+    return Case(
+        told={"kinds": kinds, "options": options},
+        stream=stream_rows,
+        items=cut(stream_rows, [3, 0, None, 20]),
+        master=master_table(master, ["string"]),
+        on=names,
+        master_key=names,
+        options=options,
+    )
+
+
+def plain_case(rows: int, distinct: int, items: list[int | None], master_rows: int = 2000, **options) -> Case:
+    """A stream of integer keys, one in five absent from the master, over a master with unique keys."""
+    stream = stream_table({"key0": pa.array([(number * 7919) % distinct for number in range(rows)], pa.int64())})
+    keys_ = [number for number in range(master_rows + master_rows // 4) if number % 5 != 3][:master_rows]
+    return Case(
+        told={"rows": rows, "distinct": distinct, "items": items, "master_rows": master_rows, "options": options},
+        stream=stream,
+        items=cut(stream, items),
+        master=master_table({"key0": pa.array(keys_, pa.int64())}, ["string", "decimal"]),
+        on="key0",
+        master_key=["key0"],
+        options=options,
+    )
+
+
+def open_files() -> int:
+    """Files this process has open (Linux)."""
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+# ------------------------------------------------------------------------------------------------------- right answers
+
+
+@every_algorithm
+@every_master
+@given(data=st.data())
+def test_gives_the_rows_of_the_double_loop(kind, algorithm, data):
+    case = data.draw(cases_for(kind))
+    with opened_master(kind, case.master, case.master_key, case.page_bytes) as master:
+        check_case(master, case, algorithm)
+
+
+@every_algorithm
+@pytest.mark.parametrize("kinds", [*SINGLE, *COMPOSITE], ids="+".join)
+def test_every_key_type_in_every_join_type(kinds, algorithm):
+    case = full_case(kinds)
+    with opened_master("key", case.master, case.master_key) as master:
+        for how in HOWS:
+            for null_safe in (False, True):
+                check_case(master, full_case(kinds, how=how, null_safe=null_safe), algorithm, memory=1 << 18)
+
+
+@pytest.mark.parametrize("kind", ["heap", "sqlite"])
+@every_algorithm
+def test_every_key_type_of_the_other_masters(kind, algorithm):
+    for kinds in SQL_KEYS:
+        case = full_case(kinds, how="left", null_safe=True)
+        if kind == "sqlite":
+            case = Case(**{**vars(case), "master": case.master.drop_columns(["m_string"])})
+        with opened_master(kind, case.master, case.master_key) as master:
+            check_case(master, case, algorithm, memory=1 << 18)
+
+
+def test_two_key_types_are_compared_rightly_or_refused_by_name():
+    kinds = {name: kind for name, kind in KEY_KINDS.items() if kind.stream == kind.master}
+    accepted = 0
+    for theirs, their_kind in kinds.items():
+        master_rows = master_table({"key": taken(pools(theirs)[1], [None, *range(16)])})
+        with opened_master("key", master_rows, ["key"]) as master:
+            for ours, our_kind in kinds.items():
+                stream = stream_table({"key": taken(pools(ours)[0], [None, *range(16)])})
+                refusal = ""
+                try:
+                    batches = list(ss.Join(master, on="key", memory=1 << 18)(iter(stream.to_batches())))
+                except KeyTypeError as error:
+                    refusal = str(error)
+                if refusal:
+                    assert ours != theirs
+                    assert f" {our_kind.stream} " in refusal
+                    assert f" {their_kind.master}" in refusal
+                else:
+                    accepted += 1
+                    same_multiset(batches, reference_join(stream, master_rows, "key"))
+    assert accepted > len(kinds)
+
+
+@every_algorithm
+def test_every_payload_type_passes_through(algorithm):
+    names = list(PAYLOADS)
+    key = pa.array([number % 40 for number in range(120)], pa.int64())
+    stream, master_rows = stream_table({"key0": key}, names), master_table({"key0": key}, names)
+    case = Case({}, stream, cut(stream, [5, 50, 0, 1]), master_rows, "key0", ["key0"], options={"how": "left"})
+    with opened_master("key", master_rows, ["key0"], 8192) as master:
+        check_case(master, case, algorithm)
+        check_case(master, Case(**{**vars(case), "options": {"ordered": True}}), algorithm)
+
+
+@every_algorithm
+@every_master
+@pytest.mark.parametrize(("stream_rows", "master_rows"), [(0, 0), (0, 3), (3, 0)])
+def test_an_empty_stream_or_master_is_legal(stream_rows, master_rows, kind, algorithm):
+    stream = stream_table({"key0": pa.array(range(stream_rows), pa.int64())})
+    table = master_table({"key0": pa.array(range(master_rows), pa.int64())})
+    with opened_master(kind, table, ["key0"]) as master:
+        for items in ([], [None], cut(stream, [None, 0, None])):
+            held = stream if any(item is not None for item in items) else stream.slice(0, 0)
+            for how in HOWS:
+                case = Case({}, held, items, table, "key0", ["key0"], options={"how": how})
+                check_case(master, case, algorithm, memory=1 << 18)
+
+
+@every_algorithm
+@every_master
+def test_any_cutting_into_batches_gives_the_same_rows(kind, algorithm):
+    case = plain_case(300, 400, [], 300, how="left", match_column="found")
+    if kind == "sqlite":
+        case = Case(**{**vars(case), "master": case.master.drop_columns(["m_decimal"])})
+    expected = case.expected()
+    cuttings = ([], [1] * 300, [None, *[7, None, 0] * 40], [299, 1], [0, 0, None, 150], [64] * 4)
+    with opened_master(kind, case.master, case.master_key) as master:
+        for sizes in cuttings:
+            outcome = run_case(master, Case(**{**vars(case), "items": cut(case.stream, sizes)}), algorithm)
+            same_multiset(outcome.batches, expected)
+
+
+@every_algorithm
+@pytest.mark.parametrize(
+    "weak", [lambda word: 0, lambda word: word & 1, lambda word: -(word & 3)], ids=["one", "two", "four"]
+)
+def test_a_weak_hash_costs_time_and_never_an_answer(weak, algorithm, monkeypatch):
+    strong = keys.hash_bytes
+
+    def weakened(starts, data):
+        words = strong(starts, data)
+        words[:] = [weak(int(word)) for word in words]
+        return words
+
+    monkeypatch.setattr(keys, "hash_bytes", weakened)
+    for kinds in [*((kind,) for kind in HASHED), *COMPOSITE]:
+        for how, null_safe in (("inner", False), ("left", True), ("left_anti", False)):
+            case = full_case(kinds, how=how, null_safe=null_safe)
+            with opened_master("key", case.master, case.master_key) as master:
+                check_case(master, case, algorithm, memory=1 << 18)
+
+
+# --------------------------------------------------------------------------------------------------- bounds and budget
+
+
+@every_algorithm
+@every_master
+@pytest.mark.parametrize("ordered", [False, True])
+def test_the_smallest_budget_works_for_a_master_five_times_larger(kind, algorithm, ordered):
+    rows = 30_000
+    wide = pa.array([f"{number:0>60}" for number in range(rows)])
+    table = pa.table({"key0": pa.array(range(0, 2 * rows, 2), pa.int64()), "m_text": wide})
+    stream = stream_table(
+        {"key0": pa.array([(number * 7919) % (2 * rows) for number in range(3000)], pa.int64())}, ["string"]
+    )
+    case = Case({}, stream, cut(stream, [1, 500]), table, "key0", ["key0"], options={"how": "left", "ordered": ordered})
+    with opened_master(kind, table, ["key0"]) as master:
+        outcome = check_case(master, case, algorithm)
+        assert 5 * outcome.report["memory_bytes"] <= table.nbytes
+
+
+@every_algorithm
+def test_memory_that_python_and_arrow_hand_out_stays_within_the_budget(algorithm):
+    rows, memory = 30_000, 4 << 20
+    table = pa.table(
+        {"key0": pa.array(range(rows), pa.int64()), "m_text": pa.array([f"{number:0>700}" for number in range(rows)])}
+    )
+    keys_ = pa.array([(number * 7919) % rows for number in range(20_000)], pa.int64())
+    batches = stream_table({"key0": keys_}).to_batches(max_chunksize=5000)
+    with opened_master("key", table, ["key0"], 16384) as master:
+        join = ss.Join(master, on="key0", algorithm=algorithm, memory=memory)
+        list(join(iter(batches)))  # kernels are compiled, lazily imported modules are there
+        gc.collect()
+        arrow_before = pa.total_allocated_bytes()
+        arrow_most = 0
+        tracemalloc.start()
+        for batch in join(iter(batches)):
+            del batch
+            arrow_most = max(arrow_most, pa.total_allocated_bytes() - arrow_before)
+        python_most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    slab = sum(bytes_ for part, bytes_ in join.report()["bytes_by_part"].items() if part not in ("input", "output"))
+    assert python_most + arrow_most <= memory - slab + memory // 10 + (1 << 20)
+
+
+def exactly_k(algorithm: str) -> None:
+    """A tuple stays for exactly one round of the master, wherever the round began."""
+    case = plain_case(40, 10_000, [], 3000, how="left")
+    with opened_master("key", case.master, case.master_key) as master:
+        memory = smallest_bytes(master, case.items[0], on="key0", algorithm=algorithm)
+        join = ss.Join(master, on="key0", algorithm=algorithm, memory=memory, how="left_anti")
+        absent = [
+            case.items[0].slice(number, 1) for number in range(40) if int(case.stream["key0"][number].as_py()) % 5 == 3
+        ]
+        list(join(iter(absent[:1])))
+        rounds = join.report()["loads"]
+        assert rounds >= 5
+        steps = []
+
+        def one_by_one():
+            for batch in absent[:7]:
+                yield batch
+                steps.append(join.report()["steps"])
+                yield from [None] * (2 * rounds)
+
+        left = [join.report()["steps"] for _ in join(one_by_one())]
+        assert [after - before for before, after in zip(steps, left, strict=True)] == [rounds] * 7
+
+
+def one_leaves_a_load(algorithm: str) -> None:
+    """Whoever chose the page leaves with it: there are never more steps than tuples."""
+    for distinct in (1, 50, 10_000):
+        case = plain_case(600, distinct, [1, 7, 200], 3000, how="left")
+        with opened_master("key", case.master, case.master_key) as master:
+            outcome = check_case(master, case, algorithm)
+        assert outcome.report["steps"] <= 600
+        assert outcome.report["loads"] <= 600
+
+
+BOUNDS = {
+    "exactly k iterations, k = partitions of the master": exactly_k,
+    "at most as many loads as tuples wait": one_leaves_a_load,
+}
+
+
+@every_algorithm
+def test_the_declared_bound_on_waiting_holds(algorithm):
+    BOUNDS[ALGORITHMS[algorithm].capabilities["bound"]](algorithm)
+
+
+@every_algorithm
+@every_master
+def test_nothing_new_lets_the_waiting_leave(kind, algorithm):
+    case = plain_case(40, 50, [], 300, how="left")
+    master_rows = case.master.drop_columns(["m_decimal"])
+    done = 0
+    with opened_master(kind, master_rows, case.master_key) as master:
+        join = ss.Join(master, on="key0", algorithm=algorithm, memory=1 << 18, how="left")
+
+        def trickle():
+            for start in range(0, 40, 10):
+                yield case.items[0].slice(start, 10)
+                for _rest in range(200):
+                    yield None
+                assert done == start + 10, "tuples still wait after 200 rests"
+
+        for batch in join(trickle()):
+            done += batch.num_rows
+    assert done == 40
+
+
+@every_algorithm
+@pytest.mark.parametrize("max_wait", [0, 1, 10, 100])
+def test_max_wait_in_tuples_bounds_the_wait(max_wait, algorithm):
+    case = plain_case(500, 5000, [3] * 160, 3000, how="left", max_wait=max_wait)
+    with opened_master("key", case.master, case.master_key) as master:
+        unbounded = plain_case(500, 5000, [3] * 160, 3000, how="left")
+        assert check_case(master, unbounded, algorithm, memory=1 << 20).report["wait_tuples_max"] > 103
+        assert check_case(master, case, algorithm, memory=1 << 20).report["wait_tuples_max"] <= max_wait + 3
+
+
+@every_algorithm
+def test_max_wait_in_seconds_lets_everybody_leave_at_the_next_sign_of_life(algorithm):
+    case = plain_case(60, 5000, [], 3000)
+    seen = 0
+    with opened_master("key", case.master, case.master_key) as master:
+        join = ss.Join(master, on="key0", algorithm=algorithm, memory=1 << 20, how="left", max_wait="1ms")
+
+        def paused():
+            yield case.items[0]
+            time.sleep(0.005)
+            yield None
+            assert seen == 60
+
+        for batch in join(paused()):
+            seen += batch.num_rows
+
+
+# -------------------------------------------------------------------------------------------------------- order, seeds
+
+
+@every_algorithm
+@every_master
+@given(data=st.data())
+def test_ordered_output_follows_the_stream(kind, algorithm, data):
+    case = data.draw(cases_for(kind))
+    note(str(case))
+    case.options["ordered"] = True
+    with opened_master(kind, case.master, case.master_key, case.page_bytes) as master:
+        check_case(master, case, algorithm)
+
+
+@every_algorithm
+@every_master
+def test_the_same_input_gives_the_same_output_and_counters(kind, algorithm):
+    case = plain_case(700, 900, [13] * 30 + [None, 0], 600, how="left")
+    if kind == "sqlite":
+        case = Case(**{**vars(case), "master": case.master.drop_columns(["m_decimal"])})
+    seen = []
+    with opened_master(kind, case.master, case.master_key) as master:
+        once = ss.Join(master, on="key0", algorithm=algorithm, memory=1 << 18, how="left")
+        again = ss.Join(master, on="key0", algorithm=algorithm, memory=1 << 18, how="left")
+        for join in (once, once, again):
+            outcome = run(join, case.stream.schema, case.items)
+            counters = {name: value for name, value in outcome.report.items() if name not in TIMES}
+            seen.append(([batch.to_pylist() for batch in outcome.batches], counters))
+    assert seen[0] == seen[1] == seen[2]
+
+
+# ------------------------------------------------------------------------------------------------------- good manners
+
+
+@every_algorithm
+@every_master
+def test_closing_early_releases_everything(kind, algorithm):
+    case = plain_case(3000, 5000, [], 3000, how="left")
+    master_rows = case.master.drop_columns(["m_decimal"])
+    closed = []
+
+    def stream():
+        try:
+            yield from case.stream.to_batches(max_chunksize=100)
+        finally:
+            closed.append(True)
+
+    with opened_master(kind, master_rows, case.master_key) as master:
+        join = ss.Join(master, on="key0", algorithm=algorithm, memory=1 << 18, how="left")
+        open_before = open_files()
+        threads_before = threading.active_count()
+        output = join(stream())
+        first = next(output)
+        before = digest(first)
+        output.close()
+        gc.collect()
+        assert closed == [True], "the stream's own iterator was left open"
+        assert open_files() == open_before
+        assert threading.active_count() == threads_before
+        assert digest(first) == before
+        assert join.report()["tuples_in"] >= first.num_rows
+        same_multiset(
+            run(join, case.stream.schema, case.items).batches,
+            reference_join(case.stream, master_rows, "key0", how="left"),
+        )
+
+
+@every_algorithm
+def test_an_error_of_the_stream_releases_everything(algorithm):
+    case = plain_case(300, 500, [], 300)
+
+    def broken():
+        yield case.items[0]
+        raise OSError("the network is gone")
+
+    with opened_master("key", case.master, case.master_key) as master:
+        join = ss.Join(master, on="key0", algorithm=algorithm, memory=1 << 18)
+        open_before = open_files()
+        with pytest.raises(OSError, match="the network is gone"):
+            list(join(broken()))
+        gc.collect()
+        assert open_files() == open_before
+
+
+@every_algorithm
+def test_two_streams_at_once_do_not_mix(algorithm):
+    case = plain_case(600, 900, [], 600)
+    expected = case.expected()
+    with opened_master("key", case.master, case.master_key) as master:
+        joins = [ss.Join(master, on="key0", algorithm=algorithm, memory=1 << 18) for _ in range(2)]
+        outputs = [join(iter(case.stream.to_batches(max_chunksize=50))) for join in joins]
+        turns = list(itertools.zip_longest(*outputs))
+    for batches in zip(*turns, strict=True):
+        same_multiset([batch for batch in batches if batch is not None], expected)
+
+
+def test_an_algorithm_that_needs_an_index_is_refused_without_one(tmp_path):
+    path = tmp_path / "plain.db"
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE t (id INTEGER, v TEXT)")
+        database.execute("INSERT INTO t VALUES (1, 'a'), (2, 'b')")
+        database.commit()
+    master = ss.open_master(f"sqlite:///{path}?table=t&key=id")
+    stream = pa.table({"id": [2, 3]})
+    for algorithm, record in ALGORITHMS.items():
+        if record.capabilities["index"]:
+            with pytest.raises(CapabilityError) as error:
+                ss.Join(master, on="id", algorithm=algorithm)
+            assert (error.value.algorithm, error.value.capability) == (algorithm, "index")
+            assert all(scan in str(error.value) for scan in SCANS)
+        else:
+            batches = list(ss.Join(master, on="id", algorithm=algorithm)(iter(stream.to_batches())))
+            assert [batch.to_pylist() for batch in batches] == [[{"id": 2, "v": "b"}]]
+
+
+@every_algorithm
+def test_a_preset_that_does_not_exist_is_refused(algorithm):
+    case = plain_case(1, 1, [], 5)
+    with opened_master("key", case.master, case.master_key) as master:
+        for preset in ALGORITHMS[algorithm].capabilities["presets"]:
+            ss.Join(master, on="key0", algorithm=algorithm, preset=preset)
+        with pytest.raises(CapabilityError) as error:
+            ss.Join(master, on="key0", algorithm=algorithm, preset="fastest")
+    assert (error.value.algorithm, error.value.capability) == (algorithm, "preset")
