@@ -92,6 +92,10 @@ class Case:
     def __repr__(self) -> str:
         return f"Case({', '.join(f'{name}={value!r}' for name, value in self.told.items())})"
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """As `repr`, also where Hypothesis would print every table."""
+        printer.text(repr(self))
+
     def join_options(self) -> dict[str, Any]:
         """The options in the library's words."""
         return self.options | ({} if self.where is None else {"where": WHERES[self.where][0]})

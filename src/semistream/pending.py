@@ -14,7 +14,7 @@ find many matches are generators of `Found`: each item fits the match list, and 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -114,10 +114,11 @@ class Pending:
         """Stream positions of waiting tuples."""
         return slots.positions(self.records, picks)
 
-    def key(self, slot: int, names: list[str]) -> list[pa.Scalar]:
-        """The key of a waiting tuple, for masters that look keys up by value."""
-        row_at, heap_at = self.row_places(np.array([slot], np.int64))
-        return [array[0] for array in self.codec.unpack(self._memory, row_at, heap_at, names)]
+    def keys(self, word: int, names: list[str]) -> list[tuple[Any, ...]]:
+        """The different keys that wait on a word, for masters that look keys up by value."""
+        chain = stream_table.chain_of(self.table, word)
+        waiting = pa.table(self.codec.unpack(self._memory, *self.row_places(chain), names), names=names)
+        return [tuple(row.values()) for row in waiting.group_by(names).aggregate([]).to_pylist()]
 
     def oldest(self) -> int:
         """Slot of the tuple that has waited longest, or -1."""

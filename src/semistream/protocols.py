@@ -68,8 +68,11 @@ class Reader(Protocol):
     def read(self, first: int, stop: int) -> Load:
         """Bring pages first to stop - 1 into the disk buffer."""
 
-    def look_up(self, word: int, key: Sequence[Any]) -> list[tuple[int, int]]:
-        """Ranges of pages that hold every row of a key, in reading order; empty if the key is surely absent."""
+    def look_up(self, word: int, keys: Sequence[tuple[Any, ...]]) -> list[tuple[int, int]]:
+        """Ranges of pages that hold every row of a word, in reading order; empty if it is surely absent.
+
+        `keys` are the keys of that word that somebody waits for, if the reader wants them.
+        """
 
     def close(self) -> None:
         """Let go of the version."""

@@ -38,13 +38,16 @@ TIMES = ("busy_s", "rows_per_s")  # what a report says that depends on the clock
 @contextlib.contextmanager
 def opened_master(kind: str, table: pa.Table, key: Sequence[str], page_bytes: int = 4096) -> Iterator[Any]:
     """A master of this kind that holds the table, on disk in a temporary folder."""
-    with tempfile.TemporaryDirectory(dir=QUICK_FOLDER) as folder:
+    with tempfile.TemporaryDirectory(dir=QUICK_FOLDER) as folder, contextlib.ExitStack() as stack:
+        path, frequency = Path(folder) / "products.master", table.column_names[0] if kind == "frequency" else None
         if kind == "sqlite":
-            yield ss.open_master(sqlite_master(Path(folder) / "master.db", table, key))
-            return
-        path = Path(folder) / "products.master"
-        frequency = table.column_names[0] if kind == "frequency" else None
-        yield ss.build_master(path, table, key=list(key), layout=kind, frequency=frequency, page_bytes=page_bytes)
+            master = ss.open_master(sqlite_master(path, table, key))
+        else:
+            master = ss.build_master(
+                path, table, key=list(key), layout=kind, frequency=frequency, page_bytes=page_bytes
+            )
+        stack.callback(master.close)
+        yield master
 
 
 def sqlite_master(path: Path, table: pa.Table, key: Sequence[str]) -> str:

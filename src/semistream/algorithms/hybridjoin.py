@@ -64,8 +64,8 @@ class HybridJoin:
         if oldest < 0:
             return
         word = int(self._pending.words(np.array([oldest]))[0])
-        key = self._pending.key(oldest, self._key_names) if self._reader.wants_keys else []
-        for first, stop in self._reader.look_up(word, key):
+        keys = self._pending.keys(word, self._key_names) if self._reader.wants_keys else []
+        for first, stop in self._reader.look_up(word, keys):
             while first < stop:
                 begin, end = self._reader.partition(first, stop)
                 load = self._reader.read(begin, end)

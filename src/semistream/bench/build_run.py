@@ -48,7 +48,7 @@ def measure_build(task: dict[str, Any]) -> dict[str, Any]:
 
 def _build_master(rows: str, path: Path, task: dict[str, Any]) -> Callable[[], Any]:
     ss.build_master(path, rows, key=task["key"], memory=task["memory_bytes"])
-    return lambda: ss.open_master(path).scan()
+    return lambda: ss.open_master(path).batches()
 
 
 def _sort_parquet(rows: str, path: Path, task: dict[str, Any]) -> Callable[[], Any]:

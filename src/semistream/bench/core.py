@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-import semistream as ss
+from semistream.algorithms import algorithms
 from semistream.bench.cases import Case, Preset, preset_named
 from semistream.bench.data import Dataset, build_task, join_task
 from semistream.bench.launch import run_task
@@ -31,7 +32,7 @@ def measure_core(
 
 def checked_systems(asked: list[str] | None) -> list[str]:
     """The systems asked for, in the order of all: own algorithms, rivals, builders, start-up."""
-    known = [*(one.name for one in ss.algorithms()), *RIVALS, *BUILDERS, STARTUP]
+    known = [*(one.name for one in algorithms()), *RIVALS, *BUILDERS, STARTUP]
     unknown = [name for name in asked or () if name not in known]
     if unknown:
         raise UsageError(f"bench: system {unknown[0]!r}: need some of {', '.join(known)}")
@@ -79,5 +80,6 @@ def _build(preset: Preset, shape: str, system: str, data: Path) -> list[Row]:
 
 def _threads(algorithm: str) -> int:
     """Cores an algorithm may use: as many as it says it has threads."""
-    record = next(one for one in ss.algorithms() if one.name == algorithm)
-    return int(record.capabilities.get("threads", 1))
+    record = next(one for one in algorithms() if one.name == algorithm)
+    threads: Any = record.capabilities.get("threads", 1)
+    return int(threads)

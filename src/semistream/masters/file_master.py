@@ -61,6 +61,7 @@ class FileMaster:
             self._pin.release()
             raise
         self.rows = self.manifest.rows
+        self.most_rows_per_key = self.manifest.max_multiplicity
         self.has_null_keys = self.manifest.null_key_rows > 0
 
     def __reduce__(self) -> tuple[type[FileMaster], tuple[str, str, str]]:

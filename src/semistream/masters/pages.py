@@ -176,38 +176,20 @@ class PageWriter:
         page_at = np.cumsum(sizes) - sizes
         block = np.zeros(int(sizes.sum()), np.uint8)
         page.fill_pages(view(block), page_at, rows, starts, first_row, self._cell_offsets)
-        for at, size in zip(page_at.tolist(), sizes.tolist(), strict=True):
-            set_checksum(block[at : at + size])
+        _set_checksums(block, page_at, sizes)
         self._file.write(block.data)
 
 
-def set_checksum(page_bytes: U8) -> None:
-    """Write the checksum of a page into its header."""
-    page_bytes[8:16] = np.frombuffer(np.uint64(xxhash.xxh3_64_intdigest(page_bytes[16:].data)).tobytes(), np.uint8)
+def _set_checksums(block: U8, page_at: I64, sizes: I64) -> None:
+    """Write the checksum of every page into its header."""
+    data = memoryview(block)  # type: ignore[arg-type]  # numpy arrays are buffers
+    sums = [xxhash.xxh3_64_intdigest(data[at + 16 : at + size]) for at, size in zip(page_at.tolist(), sizes.tolist(), strict=True)]
+    block.view(np.uint64)[(page_at >> 3) + 1] = sums
 
 
 def checksum_is_right(page_bytes: NDArray[np.uint8]) -> bool:
     """Whether a page's bytes are those that were written."""
     return bool(xxhash.xxh3_64_intdigest(page_bytes[16:].data) == page_bytes[8:16].view(np.uint64)[0])
-
-
-def rows_to_blobs(rows: Rows) -> pa.Array:
-    """Rows as binary values, for a library that sorts or ships them."""
-    count = rows.words.size
-    starts = np.arange(count + 1, dtype=np.int64) * rows.width + rows.ends
-    blobs = np.empty(int(starts[-1]) or 1, np.uint8)
-    page.join_blobs(rows, starts, blobs)
-    return pa.Array.from_buffers(pa.large_binary(), count, [None, pa.py_buffer(starts), pa.py_buffer(blobs)])
-
-
-def rows_from_blobs(words: I64, blobs: pa.Array, width: int) -> Rows:
-    """The inverse of `rows_to_blobs`."""
-    plain = columns.to_plain(blobs)
-    ends = plain.starts - plain.starts[0] - np.arange(words.size + 1, dtype=np.int64) * width
-    fixed = np.empty(words.size * width, np.uint8)
-    heap = np.empty(int(ends[-1]) or 1, np.uint8)[: int(ends[-1])]
-    page.split_blobs(plain.starts, plain.data, width, fixed, heap, ends)
-    return Rows(words, fixed, width, heap, ends)
 
 
 def write_dense(path: Path, sorted_pairs: Iterable[tuple[I64, I64]]) -> None:

@@ -131,7 +131,7 @@ class FileReader:
             words[2:] = 1, self._first_words[stop]
         return words
 
-    def look_up(self, word: int, key: Sequence[Any]) -> list[tuple[int, int]]:
+    def look_up(self, word: int, keys: Sequence[tuple[Any, ...]]) -> list[tuple[int, int]]:
         """Ranges of pages that hold every row of a word, in reading order; empty if the word is surely absent."""
         if not self._sorted:
             return self._look_up_dense(word)

@@ -78,8 +78,13 @@ def fill_pages(memory: Memory, page_at: I64, rows: Rows, starts: I64, first_row:
         heap_bytes = rows.ends[stop] - rows.ends[first]
         for i in range(count):
             memory.b8[(at >> 3) + 4 + i] = np.uint64(rows.words[first + i])
-        for b in range(count * width):
-            memory.b1[at + body + b] = rows.fixed[first * width + b]
+        if width % 8 == 0:  # eight bytes at a time: numba makes no memcpy of a byte loop between arrays that may overlap
+            words = rows.fixed[first * width : stop * width].view(np.uint64)
+            for b in range(words.size):
+                memory.b8[(at + body >> 3) + b] = words[b]
+        else:
+            for b in range(count * width):
+                memory.b1[at + body + b] = rows.fixed[first * width + b]
         for b in range(heap_bytes):
             memory.b1[at + heap + b] = rows.heap[rows.ends[first] + b]
         for i in range(count):
@@ -102,26 +107,6 @@ def take_heap(heap: U8, ends: I64, order: I64, new_ends: I64) -> U8:
         for b in range(new_ends[i + 1] - target):
             taken[target + b] = heap[source + b]
     return taken
-
-
-@kernel
-def join_blobs(rows: Rows, starts: I64, blobs: U8) -> None:
-    """Every row as one byte string: fixed part, then heap bytes; `starts` (given) says where each begins."""
-    for i in range(rows.words.size):
-        for b in range(rows.width):
-            blobs[starts[i] + b] = rows.fixed[i * rows.width + b]
-        for b in range(rows.ends[i + 1] - rows.ends[i]):
-            blobs[starts[i] + rows.width + b] = rows.heap[rows.ends[i] + b]
-
-
-@kernel
-def split_blobs(starts: I64, blobs: U8, width: int, fixed: U8, heap: U8, ends: I64) -> None:
-    """The inverse of `join_blobs`; `ends` is given."""
-    for i in range(starts.size - 1):
-        for b in range(width):
-            fixed[i * width + b] = blobs[starts[i] + b]
-        for b in range(ends[i + 1] - ends[i]):
-            heap[ends[i] + b] = blobs[starts[i] + width + b]
 
 
 @kernel

@@ -93,6 +93,21 @@ def head_of(table: StreamTable, word: int) -> int:
 
 
 @kernel
+def chain_of(table: StreamTable, word: int) -> I64:
+    """The slots that wait on a word."""
+    count, slot = 0, head_of(table, word)
+    while slot >= 0:
+        count += 1
+        slot = np.int64(table.slots.links[slot, 0])
+    chain = np.empty(count, np.int64)
+    slot = head_of(table, word)
+    for i in range(count):
+        chain[i] = slot
+        slot = np.int64(table.slots.links[slot, 0])
+    return chain
+
+
+@kernel
 def drop_entry(table: StreamTable, entry: int) -> None:
     """Remove an entry and shift back those that a probe would no longer reach."""
     size = table.tag.size
