@@ -64,6 +64,8 @@ WHERES: dict[str, tuple[pc.Expression, Where]] = {
     "some": (pc.field("m_small") > 2, lambda row: row["m_small"] is not None and row["m_small"] > 2),
     "missing": (pc.field("m_small").is_null(), lambda row: row["m_small"] is None),
     "one": (pc.field("m_row") == 0, lambda row: row["m_row"] == 0),
+    "null key": (pc.field("key0").is_null(), lambda row: row["key0"] is None),
+    "key": (pc.field("key0").is_valid(), lambda row: row["key0"] is not None),
     "none": (pc.field("m_row") < 0, lambda row: row["m_row"] < 0),
     "both": (
         (pc.field("m_row") >= 1) & ~(pc.field("m_small") == 1),
@@ -174,7 +176,7 @@ def places(draw: st.DrawFn, kinds: Sequence[str]) -> tuple[list[Places], list[Pl
         alphabets.append(st.lists(place, min_size=1, max_size=6, unique=True))
     letters = [[None, *draw(alphabet)] for alphabet in alphabets]
     key = st.tuples(*(st.sampled_from(choice) for choice in letters))
-    runs = draw(st.lists(st.tuples(key, st.sampled_from([1, 1, 1, 2, 3, 60])), max_size=10))
+    runs = draw(st.lists(st.tuples(key, st.sampled_from([1, 1, 1, 2, 3, 60, 250])), max_size=10))
     unique = draw(st.booleans())
     filler = min(draw(st.sampled_from([0, 0, 20, 200, 1200])), math.prod(pools(kind)[2] for kind in kinds))
     told = {"kinds": tuple(kinds), "runs": runs, "unique": unique, "filler": filler}

@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+NULL_WORD = 0x6E756C6C  # how the library writes a missing key: as a key of its own it must be nothing special
 NAN = float("nan")
 OTHER_NAN = struct.unpack("<d", struct.pack("<Q", 0xFFF8_0000_0000_0001))[0]
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
@@ -88,8 +89,9 @@ def _integers() -> dict[str, KeyKind]:
         top = 2 ** (bits - 1)
         signed, unsigned = getattr(pa, f"int{bits}")(), getattr(pa, f"uint{bits}")()
         count = min(3000, top - 10)
-        kinds[f"int{bits}"] = same(signed, (-1, 0, -top, top - 1, -2), lambda n: n + 1, count)
-        specials = (0, top, top - 1, 2 * top - 1, top + 1)
+        word = (NULL_WORD,) if bits > 16 else ()
+        kinds[f"int{bits}"] = same(signed, (-1, 0, -top, top - 1, -2, *word), lambda n: n + 1, count)
+        specials = (0, top, top - 1, 2 * top - 1, top + 1, *word)
         kinds[f"uint{bits}"] = same(unsigned, specials, lambda n: n + 1, count)
     return kinds
 
@@ -114,14 +116,14 @@ def _decimals() -> dict[str, KeyKind]:
 
 def _times() -> dict[str, KeyKind]:
     kinds = {
-        "date32": same(pa.date32(), (0, -1, 2_932_896, -719_162), lambda n: n + 1),
+        "date32": same(pa.date32(), (0, -1, 2_932_896, -719_162, NULL_WORD), lambda n: n + 1),
         "date64": same(pa.date64(), (0, -86_400_000), lambda n: (n + 1) * 86_400_000),
         "time64[us]": same(pa.time64("us"), (0, 86_399_999_999), lambda n: n + 1),
         "duration[ms]": same(pa.duration("ms"), (0, -1, 2**62), lambda n: n + 1),
     }
     for unit in ("s", "ms", "us", "ns"):
         for zone in (None, "Europe/Berlin"):
-            special = (0, -1, 2**62, -(2**62))
+            special = (0, -1, 2**62, -(2**62), NULL_WORD)
             kinds[f"timestamp[{unit}{', zone' if zone else ''}]"] = same(
                 pa.timestamp(unit, zone), special, lambda n: 86_400 * n + 1
             )

@@ -7,7 +7,7 @@ is kept by construction: there is no other memory to grow into.
 from __future__ import annotations
 
 import mmap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,15 +31,18 @@ class Share:
     most: int | None = None
 
 
-def split(total_bytes: int, shares: Sequence[Share]) -> dict[str, int]:
+def split(total_bytes: int, shares_of: Callable[[int], Sequence[Share]]) -> dict[str, int]:
     """Bytes for every part, or a `BudgetError` that names the first part that does not fit and the smallest budget that works.
 
-    >>> split(1000, [Share("index", 200), Share("disk buffer", 100, weight=1, most=300), Share("stream table", 50, weight=3)])
+    What parts ask for may itself depend on the budget (`shares_of`), as long as a larger budget leaves more over.
+
+    >>> split(1000, lambda _: [Share("index", 200), Share("disk buffer", 100, weight=1, most=300), Share("stream table", 50, weight=3)])
     {'index': 200, 'disk buffer': 262, 'stream table': 538}
     """
+    shares = shares_of(total_bytes)
     smallest = sum(share.least for share in shares)
     if total_bytes < smallest:
-        _refuse(total_bytes, shares, smallest)
+        _refuse(total_bytes, shares, _smallest(smallest, shares_of))
     given = {share.part: share.least for share in shares}
     left = total_bytes - smallest
     open_shares = [share for share in shares if share.weight > 0]
@@ -57,6 +60,13 @@ def split(total_bytes: int, shares: Sequence[Share]) -> dict[str, int]:
             given[share.part] = top
             open_shares.remove(share)
     return given
+
+
+def _smallest(total_bytes: int, shares_of: Callable[[int], Sequence[Share]]) -> int:
+    """The smallest budget that covers what the parts ask for at that budget."""
+    while (needed := sum(share.least for share in shares_of(total_bytes))) > total_bytes:
+        total_bytes = needed
+    return total_bytes
 
 
 def _refuse(total_bytes: int, shares: Sequence[Share], smallest: int) -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import datetime as dt
 import time
 from collections.abc import Generator, Iterable, Iterator
+from os import PathLike
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +27,7 @@ from semistream.algorithms import TABLE
 from semistream.errors import CapabilityError, NoProgress, UsageError
 from semistream.parts.compiler import announce_compilation
 from semistream.protocols import Master
+from semistream.report import empty_report
 from semistream.workshop import Options, Workshop, smallest_check
 from semistream.units import parse_bytes
 
@@ -67,6 +69,8 @@ class Join:
         max_wait: int | str | dt.timedelta | None = None,
         preset: str | None = None,
     ) -> None:
+        if isinstance(master, str | PathLike):
+            raise UsageError(f"master={str(master)!r}: need an open master; write ss.Join(ss.open_master({str(master)!r}), ...)")
         if algorithm not in TABLE:
             raise UsageError(f"algorithm={algorithm!r} is unknown; choose one of {', '.join(TABLE)}")
         recipe = TABLE[algorithm]
@@ -108,12 +112,17 @@ class Join:
 
     def __call__(self, stream: Iterable[pa.RecordBatch | None]) -> Iterator[pa.RecordBatch]:
         """Output batches for a stream of batches; an item None says that nothing has arrived, so that waiting tuples may leave."""
+        if isinstance(stream, pa.Table | pa.RecordBatch) or not isinstance(stream, Iterable):
+            hint = "table.to_batches()" if isinstance(stream, pa.Table) else "[batch]" if isinstance(stream, pa.RecordBatch) else "a generator"
+            raise UsageError(f"the stream is a {type(stream).__name__}: need an iterable of pyarrow.RecordBatch or None, such as {hint}")
         self._run = _Run(self._master, self._options, self._plan)
         return self._run.timed(stream)
 
     def report(self) -> dict[str, Any]:
         """Counters, rate, waits and bytes by part, of the latest call; also while it runs."""
-        return self._run.report() if self._run is not None else {}
+        if self._run is None:
+            return empty_report(self._options.algorithm.name, self._options.memory_bytes)
+        return self._run.report()
 
 
 class _Run:
@@ -124,7 +133,7 @@ class _Run:
         self._shop: Workshop | None = None
         self._idle = self._steps = 0
         self._busy_s = self._clock = 0.0
-        self._last_report: dict[str, Any] = {}
+        self._last_report = empty_report(options.algorithm.name, options.memory_bytes)
 
     def timed(self, stream: Iterable[pa.RecordBatch | None]) -> Iterator[pa.RecordBatch]:
         """`batches`, counting the seconds that are ours: neither the stream's nor the caller's."""
@@ -153,8 +162,12 @@ class _Run:
             for item in stream:
                 if item is None:
                     yield from self._rest()
-                elif item.num_rows or self._shop is None:
+                elif not isinstance(item, pa.RecordBatch):
+                    raise UsageError(f"the stream gave a {type(item).__name__}: every item must be a pyarrow.RecordBatch or None")
+                elif item.num_rows:
                     yield from self._take(item)
+                elif self._shop is None:
+                    self._plan_for(item.schema)  # refuse a wrong schema now; set up when there is a row to measure
             while self._shop is not None and self._shop.pending.waiting:
                 yield from self._step()
             if self._shop is not None:

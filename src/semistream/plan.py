@@ -59,6 +59,8 @@ def parse_wait(value: int | str | dt.timedelta | None) -> Wait:
         if value < 0:
             raise UsageError(f"max_wait={value}: need a number of stream tuples that is not negative")
         return Wait(tuples=value)
+    if isinstance(value, float):
+        raise UsageError(f'max_wait={value}: a plain number counts stream tuples and must be whole; write "{value}s" for seconds')
     return Wait(seconds=parse_seconds(value, "max_wait"))
 
 
@@ -69,10 +71,10 @@ def parse_on(on: On, master: Master) -> list[str]:
         pairs = {on: on}
     elif isinstance(on, Mapping):
         pairs = dict(on)
-    elif isinstance(on, Sequence) and all(isinstance(name, str) for name in on):
+    elif isinstance(on, Sequence) and on and all(isinstance(name, str) for name in on) and len(set(on)) == len(on):
         pairs = {name: name for name in on}
     else:
-        raise UsageError(f'on={on!r}: need a column name, a list of names, or {{"stream column": "master column"}}')
+        raise UsageError(f'on={on!r}: need a column name, a list of different names, or {{"stream column": "master column"}}')
     if sorted(pairs.values()) != sorted(wanted):
         named = wanted[0] if len(wanted) == 1 else wanted
         raise ColumnError(
@@ -123,7 +125,8 @@ def check_where(where: pc.Expression | None, master: Master) -> list[str]:
     try:
         master.schema.empty_table().filter(where)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError, pa.ArrowTypeError) as error:
-        raise ColumnError(f"where={where}: cannot be applied to master {master.name} ({', '.join(master.schema.names)}): {error}") from error
+        reason = str(error).splitlines()[0].split(" in ")[0]  # Arrow goes on with the whole schema, a line a column
+        raise ColumnError(f"where={where}: cannot be applied to master {master.name} ({', '.join(master.schema.names)}): {reason}") from error
     text = str(where)
     return [name for name in master.schema.names if "FieldPath" in text or name in text]
 

@@ -10,14 +10,38 @@ from semistream.protocols import Reader
 from semistream.settle import Counts
 
 
-def build_report(
-    algorithm: str, memory_bytes: int, bytes_by_part: dict[str, int], counts: Counts, pending: Pending, reader: Reader, steps: int, busy_s: float
-) -> dict[str, Any]:
-    """The report of a join, at any moment of its run."""
-    finished = counts.tuples_in - pending.waiting
+def empty_report(algorithm: str, memory_bytes: int) -> dict[str, Any]:
+    """The report of a join that has seen no row."""
     return {
         "algorithm": algorithm,
         "memory_bytes": memory_bytes,
+        "bytes_by_part": {},
+        "bytes_used": 0,
+        "tuples_in": 0,
+        "rows_out": 0,
+        "matched": 0,
+        "unmatched": 0,
+        "waiting": 0,
+        "steps": 0,
+        "loads": 0,
+        "pages_read": 0,
+        "bytes_read": 0,
+        "hit_share": 0.0,  # share of tuples that were answered without a read of their own
+        "busy_s": 0.0,  # neither waiting for the stream nor for the caller
+        "rows_per_s": 0.0,
+        "stream_slots": 0,  # tuples that can wait at once
+        "wait_tuples_p50": 0,
+        "wait_tuples_p99": 0,
+        "wait_tuples_max": 0,
+    }
+
+
+def build_report(
+    start: dict[str, Any], bytes_by_part: dict[str, int], counts: Counts, pending: Pending, reader: Reader, steps: int, busy_s: float
+) -> dict[str, Any]:
+    """The report of a join at any moment of its run; `start` is the empty one."""
+    finished = counts.tuples_in - pending.waiting
+    return start | {
         "bytes_by_part": dict(bytes_by_part),
         "bytes_used": sum(bytes_by_part.values()),
         "tuples_in": counts.tuples_in,

@@ -17,6 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from semistream import columns
+from semistream.errors import BudgetError
+from semistream.parts import rows
 from semistream.parts.memory import I64, U8, Memory
 from semistream.parts.slots import mark_matched, unmatched
 from semistream.parts.words import KeyPlaces, same_keys
@@ -124,7 +126,9 @@ class Settler:
         arrays = self._master.codec.unpack(self._memory, row_at, heap_at, names)
         if self._key_in_where is not None:
             names.append(self._key_in_where)
-            arrays.append(self._master.keys.from_words(self._pending.words(slots), None))
+            column, present = self._master.codec.by_name[self._key_in_where], np.empty(slots.size, np.uint8)
+            rows.gather_valid(self._memory.b1, row_at, column.null_at, column.null_bit, present, 0)
+            arrays.append(self._master.keys.from_words(self._pending.words(slots), 1 - present))
         numbers = pa.array(np.arange(slots.size))
         kept = pa.table([*arrays, numbers], names=[*names, "\0row"]).filter(self._where)["\0row"]
         passing = np.zeros(slots.size, bool)
@@ -156,8 +160,18 @@ class Settler:
     def _open(self, rows: int, cells: I64) -> bool:
         """Open a batch that has room for these rows at least; False if they must be split."""
         fixed = self._stream.row_bytes + self._rows.row_bytes + 8 + (1 if self.output.match_column else 0)
-        if fixed * rows + int(cells.sum()) > self._staging_bytes and rows > 1:
-            return False
+        needed = fixed * rows + int(cells.sum())
+        if needed > self._staging_bytes:
+            if rows > 1:
+                return False
+            smallest = self._memory.b1.size + 16 * (needed - self._staging_bytes)
+            raise BudgetError(
+                f"output: one row takes {needed} bytes and {self._staging_bytes} are set aside for output; drop wide columns, or give "
+                f"the join {smallest} bytes",
+                part="output",
+                needed_bytes=needed,
+                smallest_bytes=smallest,
+            )
         average = cells / rows
         self._cell_average = np.maximum(average, 0.5 * (self._cell_average + average))
         room = max(rows, int(self._staging_bytes / (fixed + self._cell_average.sum() * 1.1)))

@@ -21,7 +21,7 @@ from semistream.plan import Output, Wait
 from semistream.protocols import Block, Found, Master, Reader
 from semistream.records import RowCodec
 from semistream.reorder import Reorder, window_for
-from semistream.report import build_report
+from semistream.report import build_report, empty_report
 from semistream.settle import Settler
 
 _PIECE_ROWS = 16384  # rows of a batch that are encoded at once: the arrays for it are ours, so they must be few
@@ -45,9 +45,13 @@ class Options:
     wait: Wait
 
 
-def _shares(reader: Reader, options: Options, rows: StreamRows) -> list[Share]:
+def _split(reader: Reader, options: Options, rows: StreamRows) -> dict[str, int]:
+    """Bytes of every part."""
+    return split(options.memory_bytes, lambda memory: _shares(reader, options, rows, memory))
+
+
+def _shares(reader: Reader, options: Options, rows: StreamRows, memory: int) -> list[Share]:
     """What every part asks for. The largest page bounds a master row, so one output row always fits."""
-    memory = options.memory_bytes
     output_least = 32768 + reader.largest_page_bytes
     return [
         *reader.shares(),
@@ -77,7 +81,7 @@ def smallest_check(master: Master, options: Options) -> None:
     """Refuse a budget that no stream could be joined in, before there is one. Stream rows are taken to be 256 bytes wide."""
     reader = master.reader()
     try:
-        split(options.memory_bytes, _shares(reader, options, _ROW_GUESS))
+        _split(reader, options, _ROW_GUESS)
     finally:
         reader.close()
 
@@ -93,7 +97,7 @@ class Workshop:
         rows = StreamRows(codec, _heap_bytes(codec, self._with_hidden(sample.slice(0, 1000))))
         self._reader = master.reader()
         try:
-            given = split(options.memory_bytes, _shares(self._reader, options, rows))
+            given = _split(self._reader, options, rows)
             self._slab = Slab(options.memory_bytes)
             self._slab.charge("input", given["input"])
             self._slab.charge("output", given["output"])
@@ -208,8 +212,7 @@ class Workshop:
     def report(self, steps: int, busy_s: float) -> dict[str, Any]:
         """What the join did so far."""
         return build_report(
-            self._options.algorithm.name,
-            self._options.memory_bytes,
+            empty_report(self._options.algorithm.name, self._options.memory_bytes),
             self._slab.bytes_by_part,
             self._settler.counts,
             self.pending,

@@ -12,7 +12,7 @@ import hashlib
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -52,15 +52,29 @@ def opened_master(kind: str, table: pa.Table, key: Sequence[str], page_bytes: in
 
 def sqlite_master(path: Path, table: pa.Table, key: Sequence[str]) -> str:
     """Write the table into a SQLite file with an index on the key; returns the URL."""
-    words = {pa.int64(): "INTEGER", pa.float64(): "REAL", pa.string(): "TEXT", pa.binary(): "BLOB"}
-    columns = ", ".join(f'"{field.name}" {words[field.type]}' for field in table.schema)
     with contextlib.closing(sqlite3.connect(path)) as database:
-        database.execute(f"CREATE TABLE master ({columns})")
-        places = ", ".join("?" * table.num_columns)
-        database.executemany(f"INSERT INTO master VALUES ({places})", zip(*table.to_pydict().values(), strict=True))
+        _fill(database, table)
         database.execute(f"CREATE INDEX by_key ON master ({', '.join(key)})")
         database.commit()
     return f"sqlite:///{path}?table=master&key={','.join(key)}"
+
+
+def as_sqlite_keeps(case: Case) -> Case:
+    """The case with the master that SQLite makes of it: it has no NaN, for example, and keeps NULL instead."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as database:
+        _fill(database, case.master)
+        rows = database.execute("SELECT * FROM master").fetchall()
+    columns = zip(*rows, strict=True) if rows else [[] for _ in case.master.schema]
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, case.master.schema, strict=True)]
+    return replace(case, master=pa.Table.from_arrays(arrays, names=case.master.column_names))
+
+
+def _fill(database: sqlite3.Connection, table: pa.Table) -> None:
+    words = {pa.int64(): "INTEGER", pa.float64(): "REAL", pa.string(): "TEXT", pa.binary(): "BLOB"}
+    columns = ", ".join(f'"{field.name}" {words[field.type]}' for field in table.schema)
+    database.execute(f"CREATE TABLE master ({columns})")
+    places = ", ".join("?" * table.num_columns)
+    database.executemany(f"INSERT INTO master VALUES ({places})", zip(*table.to_pydict().values(), strict=True))
 
 
 # --------------------------------------------------------------------------------------------------------------- runs

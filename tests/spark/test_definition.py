@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import pickle
-import subprocess
-import sys
-
 import pyarrow as pa
 import pytest
 from pyspark.cloudpickle import cloudpickle
 
 import semistream as ss
-from semistream.errors import BudgetError, CapabilityError, ColumnError, KeyTypeError, MasterNotFound, UsageError
+from semistream.errors import BudgetError, ColumnError, KeyTypeError, MasterNotFound, UsageError
 from semistream.spark import JoinTotals, enrich
-from semistream.spark.enriching import enrich as enrich_itself
 from semistream.spark.slots import slots_from
 from semistream.spark.task import JoinTask
 
@@ -98,6 +93,11 @@ def test_a_stream_column_that_cannot_cross_is_refused(spark, master):
 def test_an_unknown_algorithm_is_refused(orders, master):
     with pytest.raises(UsageError, match="nojoin"):
         enrich(orders, master, on="id", columns=["price"], algorithm="nojoin")
+
+
+def test_a_number_of_slots_below_one_is_refused(orders, master):
+    with pytest.raises(UsageError, match="task_slots=0"):
+        enrich(orders, master, on="id", columns=["price"], task_slots=0)
 
 
 @pytest.mark.parametrize(

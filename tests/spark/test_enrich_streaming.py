@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ from semistream.spark import enrich
 from semistream.spark.types import spark_schema
 from tests.cases import master_table, stream_table
 from tests.reference import same_multiset
-from tests.spark.conftest import MEMORY, expected
+from tests.spark.conftest import MEMORY, expected, frame_of
 
 STREAM = stream_table({"key": pa.array([*range(150), *range(50), None], pa.int64())}, ["string"])
 MASTER = master_table({"key": pa.array([*range(20, 120), *range(20, 40), None], pa.int64())}, ["decimal"])
@@ -93,7 +94,7 @@ def test_a_query_keeps_the_version_of_the_master_it_was_defined_with(spark, plac
     ss.build_master(place / "m.master", MASTER.slice(0, 10), key="key")
     run(old, place)
     same_multiset(stored(spark, place), expected(spark, STREAM, MASTER, "key"))
-    new = enrich(spark.createDataFrame(STREAM), place / "m.master", on="key", memory=MEMORY)
+    new = enrich(frame_of(spark, STREAM), place / "m.master", on="key", memory=MEMORY)
     same_multiset(new.toArrow().to_batches(), expected(spark, STREAM, MASTER.slice(0, 10), "key"))
 
 
@@ -102,6 +103,7 @@ def test_a_watermark_survives_so_windows_after_the_join_close(spark, place):
     orders = pa.table({"key": pa.array([30, 31, 30, 31]), "at": seconds})
     for number in range(4):
         pq.write_table(orders.slice(number, 1), place / "in" / f"{number}.parquet")
+        os.utime(place / "in" / f"{number}.parquet", (number, number))  # Spark takes files by age
     stream = (
         spark.readStream.schema(spark_schema(orders.schema)).option("maxFilesPerTrigger", 1).parquet(str(place / "in"))
     )

@@ -75,15 +75,17 @@ def test_independent_arrivals_have_a_hurst_parameter_of_one_half():
     assert abs(hurst_estimate(counts(Poisson(rate_per_s=2000), 1 << 18, seed=1)) - 0.5) < 0.04
 
 
-def test_on_off_sources_start_in_equilibrium():
-    first = [counts(OnOff(rate_per_s=1e5, hurst=0.9, sources=1), 1, seed)[0] for seed in range(2000)]
-    full = 2 * 1e5 * 0.01
-    assert abs(np.mean(first) / full - 0.5) < 0.05
-    still_on_or_off = np.isin(first, [0, int(full)]).mean()
-    # one step of 10 ms within periods of 50 ms on average: no toggle in it with probability P(residual > 1 step)
-    tail, shortest = 3 - 2 * 0.9, 5 * 0.2 / 1.2
-    residual = (1 / shortest) ** (1 - tail) / tail
-    assert abs(share_off(still_on_or_off * 2000, 2000, residual)) < LIMIT
+@pytest.mark.parametrize("period_ms", [50, 200])
+def test_on_off_sources_start_in_equilibrium(period_ms):
+    process = OnOff(rate_per_s=1e5, hurst=0.9, sources=1, period_ms=period_ms)
+    first = np.array([counts(process, 1, seed)[0] for seed in range(2000)])
+    full = 2000  # tuples in a step of 10 ms when the one source talks twice as loud as the mean rate
+    assert abs(first.mean() / full - 0.5) < 0.05
+    # What is left of a running period outlasts one step with this probability: the integral of the periods' tail over their mean.
+    tail, mean = 3 - 2 * 0.9, period_ms / 10
+    shortest = mean * (tail - 1) / tail
+    outlasts = 1 - 1 / mean if shortest > 1 else shortest ** (tail - 1) / tail
+    assert abs(share_off(np.isin(first, [0, full]).sum(), 2000, outlasts)) < LIMIT
 
 
 def test_on_off_never_exceeds_all_sources_talking():

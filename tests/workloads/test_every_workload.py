@@ -26,7 +26,7 @@ def make(tmp_path_factory):
 
     def make_tables(workload, **options):
         own = {"folder": folder} if "folder" in workload.options else {}
-        return workload.make(master_rows=MASTER_ROWS, **own, **options)
+        return workload.make(**{"master_rows": MASTER_ROWS, **own, **options})
 
     return make_tables
 
@@ -62,7 +62,7 @@ def test_more_rows_begin_with_the_fewer(workload, make):
     assert tables.master(3000, seed=3).read_all().equals(tables.master(seed=3).read_all().slice(0, 3000))
 
 
-@pytest.mark.parametrize("rows", [0, 1, 4999, BLOCK_ROWS, BLOCK_ROWS + 1])
+@pytest.mark.parametrize("rows", [0, 1, 4999, 10_000, BLOCK_ROWS, BLOCK_ROWS + 1])
 def test_row_counts_are_exact_and_batches_bounded(workload, make, rows):
     batches = list(make(workload).stream(rows, batch_rows=5000))
     assert sum(batch.num_rows for batch in batches) == rows
@@ -72,9 +72,15 @@ def test_row_counts_are_exact_and_batches_bounded(workload, make, rows):
 
 @pytest.mark.parametrize("rows", [None, 0, 1, 5000, MASTER_ROWS])
 def test_the_master_has_the_rows_asked_for(workload, make, rows):
-    batches = list(make(workload).master(rows, batch_rows=700))
+    batches = list(make(workload).master(rows, batch_rows=600))
     assert sum(batch.num_rows for batch in batches) == (MASTER_ROWS if rows is None else rows)
-    assert all(0 < batch.num_rows <= 700 for batch in batches)
+    assert all(0 < batch.num_rows <= 600 for batch in batches)
+
+
+def test_a_master_may_have_one_row(workload, make):
+    tables = make(workload, master_rows=1)
+    assert tables.master().read_all().num_rows == 1
+    assert tables.stream(10).read_all().num_rows == 10
 
 
 def test_every_batch_has_the_schema_promised_and_holds_valid_values(workload, make):

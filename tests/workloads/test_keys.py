@@ -82,6 +82,12 @@ def test_absent_keys_do_not_change_which_keys_the_other_tuples_ask_for():
     assert (with_absent[same] == without[same]).all()
 
 
+def test_absent_tuples_are_chosen_anew_in_every_block():
+    absent = [Popularity(absent_share=0.3).keys(Domain(10_000), 4, block) > 10_000 for block in (0, 1)]
+    both = (absent[0] & absent[1]).sum()
+    assert abs(share_off(both, len(absent[0]), 0.09)) < LIMIT
+
+
 def test_all_tuples_may_be_absent():
     assert Popularity(absent_share=1.0).keys(Domain(100), 1, 0).min() > 100
 

@@ -9,26 +9,32 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from semistream.workloads import OnOff, Popularity, Retail, in_steps
+from semistream.workloads import BModel, Popularity, Retail, counts
+from semistream.workloads.arrivals import CHUNK_STEPS
+from semistream.workloads.blocks import Rows
 
-STEP_MS = 250
-RATE_PER_S = 40_000  # on average; bursts are several times that
-UNKNOWN_SHARE = 0.02
-RESENT_SHARE = 0.02
+FILE_S = 0.25  # a file holds the orders of so many seconds
+RATE_PER_S = 40_000  # on average
+BIAS = 0.65  # of the b-model: the fullest file holds some five times the average, the emptiest a tenth of it
 
 
 def shop(orders: int, products: int) -> Retail:
-    """The tables of the demo: Zipf-distributed products of which some are unknown, orders in bursts of which some are sent twice."""
+    """The tables of the demo: Zipf-distributed products, a few of them unknown, and orders in bursts, a few sent twice.
+
+    A b-model spreads its tuples over a window of fixed length: the window is the demo, at least four seconds long.
+    """
+    step_ms = max(1, round(1000 * orders / RATE_PER_S / CHUNK_STEPS))
     return Retail(
         master_rows=products,
-        popularity=Popularity(exponent=1.0, absent_share=UNKNOWN_SHARE),
+        popularity=Popularity(exponent=1.0, absent_share=0.02),
         gap=3,
         shuffled=True,
-        arrivals=OnOff(rate_per_s=min(RATE_PER_S, max(orders, 1000)), step_ms=STEP_MS, period_ms=800.0),
-        resent_share=RESENT_SHARE,
+        arrivals=BModel(rate_per_s=1000 * orders / step_ms / CHUNK_STEPS, step_ms=step_ms, bias=BIAS),
+        resent_share=0.02,
     )
 
 
@@ -63,18 +69,27 @@ class Inbox:
             self.done.set()
 
     def _drop_files(self) -> None:
-        start = time.monotonic()
-        steps = in_steps(self.shop.stream(self.orders, seed=self.seed), self.shop.arrivals, self.seed)
-        for step, batch in enumerate(steps):
-            early_s = start + step * STEP_MS / 1000 - time.monotonic()
+        start, rows = time.monotonic(), Rows(self.shop.stream(self.orders, seed=self.seed))
+        for number, count in enumerate(self._file_sizes()):
+            early_s = start + number * FILE_S - time.monotonic()
             if early_s > 0 and self.done.wait(early_s):
                 return
+            batch = rows.take(count)
             if batch is not None:
-                self._drop(batch, step)
+                self._drop(batch, number)
 
-    def _drop(self, batch: pa.RecordBatch, step: int) -> None:
+    def _file_sizes(self) -> list[int]:
+        """Orders per file: those that arrive while the file is open, and in the last one all that are left."""
+        arrivals = self.shop.arrivals
+        arrived = counts(arrivals, CHUNK_STEPS, self.seed)
+        steps = max(1, round(1000 * FILE_S / arrivals.step_ms))
+        sizes: list[int] = np.add.reduceat(arrived, np.arange(0, CHUNK_STEPS, steps)).tolist()
+        sizes[-1] += self.orders - sum(sizes)
+        return sizes
+
+    def _drop(self, batch: pa.RecordBatch, number: int) -> None:
         """One file. Spark does not look at names with a dot, so a file appears to it when it is whole."""
-        hidden = self.folder / f".{step:05}"
+        hidden = self.folder / f".{number:05}"
         pq.write_table(pa.Table.from_batches([batch]), hidden)
-        hidden.rename(self.folder / f"orders-{step:05}.parquet")
+        hidden.rename(self.folder / f"orders-{number:05}.parquet")
         self.sent += batch.num_rows

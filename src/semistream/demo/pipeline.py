@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from semistream.spark import JoinTotals, enrich
 from semistream.workloads.retail import PIECES
 
+JOINED = ["product_sk", "vendor", "price"]  # what the master adds
 LATENESS = "10 minutes"  # an order may be sent again for so long
 
 
@@ -39,7 +40,7 @@ def with_products(orders: DataFrame, master: Path, memory: str, totals: JoinTota
         master,
         on="product_id",
         how="left",
-        columns=["product_sk", "vendor", "price"],
+        columns=JOINED,
         match_column="known",
         memory=memory,
         totals=totals,

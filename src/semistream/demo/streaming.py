@@ -18,6 +18,7 @@ from semistream.spark import JoinTotals
 from semistream.spark.types import spark_schema
 
 _TICK_S = 0.25
+_MOST_FILES = 8  # in a micro-batch: two seconds of orders
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,8 @@ def run_stream(spark: SparkSession, home: Path, inbox: Inbox, memory: str, scree
     """Let the orders arrive and stay until the last of them is in the warehouse."""
     totals = JoinTotals(spark)
     inbox.folder.mkdir()
-    orders = spark.readStream.schema(spark_schema(inbox.shop.stream_schema)).parquet(str(inbox.folder))
+    source = spark.readStream.schema(spark_schema(inbox.shop.stream_schema)).option("maxFilesPerTrigger", _MOST_FILES)
+    orders = source.parquet(str(inbox.folder))
     enriched = with_products(clean(orders), home / "products.master", memory, totals)
     sink = enriched.writeStream.foreachBatch(writer(home / "warehouse"))
     query = sink.option("checkpointLocation", str(home / "checkpoint")).start()

@@ -11,7 +11,6 @@ from semistream.demo.result import DemoResult
 from semistream.units import format_bytes
 
 
-
 def print_summary(console: Console, result: DemoResult) -> None:
     """Print what a person wants to know after the demo."""
     console.print()

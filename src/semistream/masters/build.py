@@ -22,7 +22,6 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from semistream import __version__
 from semistream.errors import BudgetError, ColumnError, UsageError
@@ -137,8 +136,7 @@ def _check_columns(source: Source, key: list[str]) -> None:
 
 def _write_version(plan: _Plan, draft: Path, watermark: str | None) -> None:
     """Write all files of the version; the manifest comes last."""
-    tally = _Tally(plan)
-    counts = tally.words
+    tally, counts = _Tally(plan), WordCounts()
     with ExitStack() as stack, (draft / "pages.bin").open("wb") as file:
         share = plan.memory_bytes // (2 if plan.layout == "frequency" else 1)
         dense = None
@@ -165,7 +163,7 @@ def _write_version(plan: _Plan, draft: Path, watermark: str | None) -> None:
         key_mode="exact" if plan.keys.exact else "hash",
         distinct_words=counts.distinct,
         max_multiplicity=counts.longest,
-        null_key_rows=counts.null_keys,
+        null_key_rows=tally.null_keys,
         row_bytes=plan.codec.width,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         source=plan.source.name,
@@ -181,19 +179,18 @@ class _Tally:
 
     def __init__(self, plan: _Plan) -> None:
         self._plan = plan
-        self.rows = self.heap_bytes = 0
-        self.words = WordCounts(len(plan.keys.fields) == 1)
+        self.rows = self.null_keys = self.heap_bytes = 0
 
     def packed(self) -> Iterator[tuple[Rows, F64 | None]]:
         """Rows as the source gives them, with their ranks."""
-        for rows, ranks, missing in ahead(map(self._pack, self._plan.source.batches())):
+        for rows, ranks, null_keys in ahead(map(self._pack, self._plan.source.batches())):
             self.rows += rows.words.size
-            self.words.leave_out(rows.words[missing])
+            self.null_keys += null_keys
             self.heap_bytes += int(rows.ends[-1])
             self._plan.progress(self.rows, self._plan.source.rows, "reading")
             yield rows, ranks
 
-    def _pack(self, batch: pa.RecordBatch) -> tuple[Rows, F64 | None, NDArray[np.bool_]]:
+    def _pack(self, batch: pa.RecordBatch) -> tuple[Rows, F64 | None, int]:
         plan = self._plan
         rows = encode_rows(batch, plan.keys, plan.codec)
         ranks = None if plan.rank is None else plan.rank(batch, rows.words)
@@ -201,7 +198,7 @@ class _Tally:
         missing = np.zeros(batch.num_rows, np.bool_)
         for key in keys:
             missing |= np.asarray(key.is_null())
-        return rows, ranks, missing
+        return rows, ranks, int(missing.sum())
 
 
 def _sort(tally: _Tally, sorter: RowSorter) -> Iterator[Rows]:

@@ -113,7 +113,7 @@ class FileMaster:
         """Write all rows to a Parquet, Arrow or CSV file, by its ending."""
         write_file(Path(target), self.schema, self.batches())
 
-    def vacuum(self, keep: int = 1, older_than: timedelta = folders.RETENTION) -> folders.VacuumReport:
+    def vacuum(self, keep: int = 1, older_than: str | float | timedelta = folders.RETENTION) -> folders.VacuumReport:
         """Remove old versions that nobody reads; see `folder.vacuum`."""
         return folders.vacuum(self.folder, keep=keep, older_than=older_than)
 

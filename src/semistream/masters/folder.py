@@ -27,9 +27,10 @@ from semistream.errors import BuildFailed, MasterCorrupt, MasterError, MasterNot
 from semistream.masters.claims import LOCK, PINS, Pin, builder_lock, pinned_versions
 from semistream.masters.manifest import MANIFEST, Manifest
 from semistream.masters.sums import file_sum
+from semistream.units import parse_seconds
 
 CURRENT: Final = "CURRENT"
-RETENTION: Final = timedelta(hours=1)
+RETENTION: Final = "1h"
 _TEMPORARY: Final = "tmp-"
 _VERSION: Final = re.compile(r"v-(\d+)")
 
@@ -191,7 +192,7 @@ class VacuumReport:
     freed_bytes: int = 0
 
 
-def vacuum(folder: Path, *, keep: int = 1, older_than: timedelta = RETENTION) -> VacuumReport:
+def vacuum(folder: Path, *, keep: int = 1, older_than: str | float | timedelta = RETENTION) -> VacuumReport:
     """Remove old versions that nobody can be reading.
 
     Stays: the `keep` newest, every pinned one, and one that stopped being current less than `older_than` ago, because a reader on
@@ -199,6 +200,7 @@ def vacuum(folder: Path, *, keep: int = 1, older_than: timedelta = RETENTION) ->
     """
     if keep < 1:
         raise UsageError(f"keep={keep}: the current version always stays, give 1 or more")
+    retention = parse_seconds(older_than, "older_than")
     report = VacuumReport()
     current_version(folder)
     with builder_lock(folder):
@@ -206,8 +208,8 @@ def vacuum(folder: Path, *, keep: int = 1, older_than: timedelta = RETENTION) ->
         names = versions(folder)
         for version, successor in zip(names[:-keep], names[1:], strict=False):
             age = time.time() - (folder / successor / MANIFEST).stat().st_mtime
-            if age < older_than.total_seconds():
-                report.kept[version] = f"replaced {age:.0f} s ago, younger than {older_than}"
+            if age < retention:
+                report.kept[version] = f"replaced {age:.0f} s ago, less than {retention:.0f} s"
             else:
                 _remove_version(folder, version, report)
         report.kept.update(dict.fromkeys(names[-keep:], f"among the {keep} newest"))

@@ -34,7 +34,7 @@ class Manifest:
     pages: int
     key_mode: str  # "exact": the key word is the key; "hash": the real key is compared after a match of words
     distinct_words: int
-    max_multiplicity: int  # rows of the most frequent key word
+    max_multiplicity: int  # rows of the most frequent key word; rows without a key count too
     null_key_rows: int
     row_bytes: int  # width of the fixed part of a row
     created: str  # ISO 8601, UTC

@@ -97,6 +97,10 @@ class Relation:
     schema: pa.Schema
     declared: tuple[str, ...]
 
+    def columns(self, table: str = "") -> str:
+        """SQL of all columns, in order."""
+        return ", ".join((f"{table}." if table else "") + quoted(name) for name in self.schema.names)
+
 
 def describe(link: sqlite3.Connection, url: SqliteUrl, where: str) -> Relation:
     """Find out the columns of the URL's table or query."""
@@ -220,8 +224,7 @@ def sqlite_source(url: str) -> Source:
     def read() -> Iterator[pa.RecordBatch]:
         with closing(connect(parsed.path, where)) as link:
             describe(link, parsed, where)  # a query is a view of its connection
-            names = ", ".join(quoted(name) for name in relation.schema.names)
-            cursor, seen = link.execute(f"SELECT {names} FROM {relation.sql}"), 0
+            cursor, seen = link.execute(f"SELECT {relation.columns()} FROM {relation.sql}"), 0
             while rows := cursor.fetchmany(FETCH_ROWS):
                 yield to_batch(rows, relation, seen)
                 seen += len(rows)

@@ -11,6 +11,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -18,9 +19,9 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import types as st
 
-from semistream.errors import BudgetError, ColumnError, KeyTypeError
+from semistream.errors import BudgetError, ColumnError, KeyTypeError, UsageError
 from semistream.join import Join
-from semistream.masters.file_master import open_master
+from semistream.masters.file_master import FileMaster, open_master
 from semistream.protocols import Master
 from semistream.spark.slots import task_slots as slots_of
 from semistream.spark.task import JoinTask
@@ -69,25 +70,33 @@ def enrich(  # noqa: PLR0913 - the options of Join, and two of Spark's own
         "on": on, "algorithm": algorithm, "how": how, "columns": columns, "where": where, "null_safe": null_safe,
         "ordered": ordered, "match_column": match_column, "max_wait": max_wait, "preset": preset,
     }  # fmt: skip
-    slots = task_slots or slots_of(stream.sparkSession)
+    slots = slots_of(stream.sparkSession) if task_slots is None else task_slots
+    if slots < 1:
+        raise UsageError(
+            f"enrich: task_slots={slots}: need the number of tasks that an executor runs at once, 1 or more"
+        )
     source = arrow_schema(stream.schema)
-    pinned = _pin(master)
-    options["memory"], joined = _rehearse(pinned, source, options, parse_bytes(memory), slots)
+    opened = _open(master)
+    options["memory"], joined = _rehearse(opened, source, options, parse_bytes(memory), slots)
     _check_collations(stream.schema, on)
     added = [pa.field(f.name, spark_form(f.type, f.name), f.nullable) for f in list(joined)[len(source) :]]
     schema = st.StructType([*stream.schema.fields, *spark_schema(pa.schema(added)).fields])
     _check_names(stream, schema)
-    task = JoinTask(pinned, options, source, pa.schema([*source, *added]), totals)
+    task = JoinTask(opened, options, source, pa.schema([*source, *added]), totals)
     return stream.mapInArrow(task, schema)
 
 
-_PINNED: list[Master] = []
+_PINNED: dict[Path, FileMaster] = {}
 
 
-def _pin(master: str | PathLike[str] | Master) -> Master:
-    """The master, opened by us and kept open: a query may run as long as the process, so its version must stay as long."""
+def _open(master: str | PathLike[str] | Master) -> Master:
+    """The master, opened by us: a version stays pinned as long as this process, since a query may run as long.
+
+    A table in place has no versions, and an open one keeps others from writing: tasks open it when they need it.
+    """
     ours = open_master(master) if isinstance(master, str | PathLike) else copy.copy(master)
-    _PINNED.append(ours)
+    if isinstance(ours, FileMaster):
+        _PINNED.setdefault(ours.version.absolute(), ours)
     return ours
 
 

@@ -114,7 +114,10 @@ class Weather:
         centre = draws.integers(0, 40, self.stations)  # regions with many stations, as Europe or Japan are
         longitude = draws.uniform(0, LONGITUDES, 40)[centre] + draws.normal(0, 900, self.stations)
         latitude = np.clip(draws.normal(3000, 2500, 40)[centre] + draws.normal(0, 600, self.stations), -9000, 9000)
-        reports = draws.lognormal(0, 1.0, self.stations)
+        # Most stations report every three hours, some once a day, and few of them always.
+        reports = draws.choice([8, 4, 2, 1], self.stations, p=[0.5, 0.3, 0.12, 0.08]) * draws.uniform(
+            0.3, 1, self.stations
+        )
         share = np.cumsum(reports) / reports.sum()
         share[-1] = 1.0
         return longitude.astype(np.int64) % LONGITUDES, latitude.astype(np.int64), share
