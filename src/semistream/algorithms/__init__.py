@@ -5,6 +5,9 @@ Most of them differ in three decisions only: which page is next, which tuples le
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
+
 from semistream.algorithms import hybridjoin, meshjoin
 from semistream.algorithms.record import Algorithm
 
@@ -19,3 +22,13 @@ def algorithms() -> list[Algorithm]:
     ['meshjoin', 'hybridjoin']
     """
     return list(TABLE.values())
+
+
+class _CallablePackage(ModuleType):
+    """`semistream.algorithms` is this package and `semistream.algorithms()` its table, whichever was imported first."""
+
+    def __call__(self) -> list[Algorithm]:
+        return algorithms()
+
+
+sys.modules[__name__].__class__ = _CallablePackage

@@ -10,14 +10,13 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from semistream import columns
 from semistream.errors import MasterCorrupt
 from semistream.keys import KeyCodec
 from semistream.masters.manifest import Manifest
 from semistream.masters.pages import PageIndex, checksum_is_right
 from semistream.masters.sums import file_sum
 from semistream.parts import page, rows
-from semistream.parts.memory import I64, U8, view
+from semistream.parts.memory import I64, U8, Memory, view
 from semistream.records import RowCodec
 
 BLOCK_BYTES: Final = 4 << 20
@@ -50,11 +49,11 @@ def batches(version: Path, keys: KeyCodec, codec: RowCodec, schema: pa.Schema) -
     for first, starts, block in _blocks(path, index.page_at):
         for number, (at, end) in enumerate(zip(starts.tolist(), starts.tolist()[1:], strict=False), first):
             _check_page(path, number, int(index.page_at[number]), block[at:end])
-        yield _to_batch(block, starts[:-1], keys, codec, schema)
+        yield to_batch(view(block), starts[:-1], keys, codec, schema)
 
 
-def _to_batch(block: U8, page_at: I64, keys: KeyCodec, codec: RowCodec, schema: pa.Schema) -> pa.RecordBatch:
-    memory = view(block)
+def to_batch(memory: Memory, page_at: I64, keys: KeyCodec, codec: RowCodec, schema: pa.Schema) -> pa.RecordBatch:
+    """The rows of pages that lie at these bytes of memory."""
     count = page.count_rows(memory.b4, page_at)
     row_at, heap_at, words = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64)
     page.row_places(memory, page_at, codec.width, row_at, heap_at, words)
@@ -102,7 +101,3 @@ def _sum_pages(path: Path, manifest: Manifest, seen: Callable[[int], None]) -> s
         raise MasterCorrupt(f"{path}: has {count} rows, the manifest {manifest.rows}; {_CURE}")
     return digest.hexdigest()
 
-
-def empty_batch(schema: pa.Schema) -> pa.RecordBatch:
-    """No rows of this schema."""
-    return pa.RecordBatch.from_arrays([pa.array([], kind) for kind in schema.types], schema=schema)

@@ -160,6 +160,9 @@ def _checked(batch: pa.RecordBatch, schema: pa.Schema, name: str) -> pa.RecordBa
     for came, wanted in zip(batch.schema, schema, strict=True):
         if came.type != wanted.type:
             raise SourceError(f"{name}: column {wanted.name} is {came.type} in one batch and {wanted.type} in the first one")
+    for column, wanted in zip(batch.columns, schema, strict=True):
+        if not wanted.nullable and column.null_count:
+            raise SourceError(f"{name}: column {wanted.name} is declared never to be null, and {column.null_count} values are")
     return pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 
 
