@@ -93,19 +93,25 @@ class Slab:
         self._used = 0
         block = mmap.mmap(-1, max(_padded(total_bytes), mmap.PAGESIZE))
         if hasattr(mmap, "MADV_HUGEPAGE"):
-            block.madvise(mmap.MADV_HUGEPAGE)  # random access to tens of MB: fewer TLB misses; a hint, so no harm elsewhere
+            block.madvise(
+                mmap.MADV_HUGEPAGE
+            )  # random access to tens of MB: fewer TLB misses; a hint, so no harm elsewhere
         self._block: NDArray[np.uint8] = np.frombuffer(block, np.uint8)
         self.memory: Memory = view(self._block)
 
     def take(self, part: str, count: int, dtype: DTypeLike, align: int = _LINE) -> NDArray[Any]:
         """An array of zeros for a part."""
-        return self._block[self.place(part, count * np.dtype(dtype).itemsize, align) :][: count * np.dtype(dtype).itemsize].view(dtype)
+        return self._block[self.place(part, count * np.dtype(dtype).itemsize, align) :][
+            : count * np.dtype(dtype).itemsize
+        ].view(dtype)
 
     def place(self, part: str, count_bytes: int, align: int = _LINE) -> int:
         """As `take`, but only where: the byte offset of the part's bytes in `memory`."""
         at = -(-self._used // align) * align
         if at + count_bytes > self._block.size:
-            raise AssertionError(f"{part} wants {count_bytes} bytes, {self._block.size - at} of {self.total_bytes} are left")
+            raise AssertionError(
+                f"{part} wants {count_bytes} bytes, {self._block.size - at} of {self.total_bytes} are left"
+            )
         self.bytes_by_part[part] = self.bytes_by_part.get(part, 0) + at + count_bytes - self._used
         self._used = at + count_bytes
         return at

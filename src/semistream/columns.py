@@ -7,7 +7,7 @@ or, for nested types, a cell with an encoding of its own (nested.py).
 from __future__ import annotations
 
 import ctypes
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +33,7 @@ class Shape(NamedTuple):
 class Plain(NamedTuple):
     """One column as arrays: `values` (fixed), or `starts` and `data` (cells); `valid` is None when nothing is missing."""
 
-    values: NDArray[np.generic]
+    values: NDArray[Any]
     starts: I64
     data: U8
     valid: U8 | None
@@ -53,12 +53,16 @@ def shape_of(kind: pa.DataType, name: str = "") -> Shape:
         return Shape(8, False)
     if _is_text(kind) or pt.is_nested(kind):
         if pt.is_union(kind) or _holds_union(kind):
-            raise ColumnError(f"column {name!r} has type {kind}: union types cannot be kept in rows; cast or drop the column")
+            raise ColumnError(
+                f"column {name!r} has type {kind}: union types cannot be kept in rows; cast or drop the column"
+            )
         return CELL
     try:
         return Shape(kind.bit_width // 8, False)
     except ValueError:
-        raise ColumnError(f"column {name!r} has type {kind}, which semistream cannot keep; cast or drop the column") from None
+        raise ColumnError(
+            f"column {name!r} has type {kind}, which semistream cannot keep; cast or drop the column"
+        ) from None
 
 
 def to_plain(column: pa.Array) -> Plain:
@@ -105,7 +109,9 @@ def from_cells(kind: pa.DataType, rows: int, ends: NDArray[np.signedinteger], da
     if pt.is_nested(plain):
         return _restore(nested.decode(plain, ends[: rows + 1].astype(np.int64), data, valid), kind)
     stored = offset_type(plain)
-    array = pa.Array.from_buffers(stored, rows, [_bitmap(valid, rows), pa.py_buffer(ends[: rows + 1]), pa.py_buffer(data)])
+    array = pa.Array.from_buffers(
+        stored, rows, [_bitmap(valid, rows), pa.py_buffer(ends[: rows + 1]), pa.py_buffer(data)]
+    )
     return _restore(array if stored == plain else array.cast(plain), kind)
 
 
@@ -154,7 +160,7 @@ def borrow(buffer: pa.Buffer | None) -> U8:
         return NO_BYTES[:0]
     bytes_ = (ctypes.c_uint8 * buffer.size).from_address(buffer.address)
     array = np.ctypeslib.as_array(bytes_)
-    bytes_.keep = buffer  # type: ignore[attr-defined]  # the array keeps `bytes_`, which keeps the buffer
+    bytes_.keep = buffer  # the array keeps `bytes_`, which keeps the buffer
     return array
 
 
@@ -224,6 +230,7 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def plain_array(column: pa.Array) -> pa.Array:
+    """The column below dictionary, run-end and extension wrappers."""
     if isinstance(column.type, pa.BaseExtensionType):
         return plain_array(column.storage)
     if pt.is_dictionary(column.type):

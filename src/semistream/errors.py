@@ -1,19 +1,19 @@
 """Every error semistream raises on purpose. One sentence of cause, one of cure; `retry` says whether trying again can help.
 
-    SemistreamError
-    ├── UsageError              the call is wrong; nothing was read or written
-    │   ├── ColumnError         a column is missing, ambiguous or clashes
-    │   ├── KeyTypeError        the two key types cannot be compared without loss
-    │   ├── BudgetError         the byte budget cannot hold the smallest working set
-    │   └── CapabilityError     this algorithm cannot do what was asked
-    ├── SourceError             a source of rows cannot be read
-    ├── MasterError             something about a master table on disk
-    │   ├── MasterNotFound      there is no finished master at that place
-    │   ├── MasterCorrupt       bytes on disk are not the bytes that were written
-    │   ├── MasterFormat        written by a newer semistream
-    │   ├── MasterBusy          another process is writing it (retry helps)
-    │   └── BuildFailed         a build stopped; the old version is still in use
-    └── NoProgress              a recipe stopped moving: a bug in semistream, please report it
+SemistreamError
+├── UsageError              the call is wrong; nothing was read or written
+│   ├── ColumnError         a column is missing, ambiguous or clashes
+│   ├── KeyTypeError        the two key types cannot be compared without loss
+│   ├── BudgetError         the byte budget cannot hold the smallest working set
+│   └── CapabilityError     this algorithm cannot do what was asked
+├── SourceError             a source of rows cannot be read
+├── MasterError             something about a master table on disk
+│   ├── MasterNotFound      there is no finished master at that place
+│   ├── MasterCorrupt       bytes on disk are not the bytes that were written
+│   ├── MasterFormat        written by a newer semistream
+│   ├── MasterBusy          another process is writing it (retry helps)
+│   └── BuildFailed         a build stopped; the old version is still in use
+└── NoProgress              a recipe stopped moving: a bug in semistream, please report it
 """
 
 from __future__ import annotations

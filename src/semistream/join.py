@@ -28,8 +28,8 @@ from semistream.errors import CapabilityError, NoProgress, UsageError
 from semistream.parts.compiler import announce_compilation
 from semistream.protocols import Master
 from semistream.report import empty_report
-from semistream.workshop import Options, Workshop, smallest_check
 from semistream.units import parse_bytes
+from semistream.workshop import Options, Workshop, smallest_check
 
 
 class Join:
@@ -70,7 +70,9 @@ class Join:
         preset: str | None = None,
     ) -> None:
         if isinstance(master, str | PathLike):
-            raise UsageError(f"master={str(master)!r}: need an open master; write ss.Join(ss.open_master({str(master)!r}), ...)")
+            raise UsageError(
+                f"master={str(master)!r}: need an open master; write ss.Join(ss.open_master({str(master)!r}), ...)"
+            )
         if algorithm not in TABLE:
             raise UsageError(f"algorithm={algorithm!r} is unknown; choose one of {', '.join(TABLE)}")
         recipe = TABLE[algorithm]
@@ -83,7 +85,9 @@ class Join:
             )
         if preset is not None and preset not in recipe.presets:
             raise CapabilityError(
-                f"algorithm={algorithm!r} has no preset {preset!r}; it has {', '.join(recipe.presets)}", algorithm=algorithm, capability="preset"
+                f"algorithm={algorithm!r} has no preset {preset!r}; it has {', '.join(recipe.presets)}",
+                algorithm=algorithm,
+                capability="preset",
             )
         self._master = master
         self._options = Options(
@@ -108,13 +112,16 @@ class Join:
 
     def _plan(self, stream_schema: pa.Schema) -> plan.Output:
         options = self._options
-        return plan.plan_output(stream_schema, options.stream_keys, self._master, options.how, options.payload, options.match_column)
+        return plan.plan_output(
+            stream_schema, options.stream_keys, self._master, options.how, options.payload, options.match_column
+        )
 
     def __call__(self, stream: Iterable[pa.RecordBatch | None]) -> Iterator[pa.RecordBatch]:
         """Output batches for a stream of batches; an item None says that nothing has arrived, so that waiting tuples may leave."""
         if isinstance(stream, pa.Table | pa.RecordBatch) or not isinstance(stream, Iterable):
-            hint = "table.to_batches()" if isinstance(stream, pa.Table) else "[batch]" if isinstance(stream, pa.RecordBatch) else "a generator"
-            raise UsageError(f"the stream is a {type(stream).__name__}: need an iterable of pyarrow.RecordBatch or None, such as {hint}")
+            raise UsageError(
+                f"the stream is a {type(stream).__name__}: need an iterable of pyarrow.RecordBatch or None, such as table.to_batches()"
+            )
         self._run = _Run(self._master, self._options, self._plan)
         return self._run.timed(stream)
 
@@ -163,7 +170,9 @@ class _Run:
                 if item is None:
                     yield from self._rest()
                 elif not isinstance(item, pa.RecordBatch):
-                    raise UsageError(f"the stream gave a {type(item).__name__}: every item must be a pyarrow.RecordBatch or None")
+                    raise UsageError(
+                        f"the stream gave a {type(item).__name__}: every item must be a pyarrow.RecordBatch or None"
+                    )
                 elif item.num_rows:
                     yield from self._take(item)
                 elif self._shop is None:

@@ -57,7 +57,11 @@ class KeyCodec:
                 )
         self.exact = len(fields) == 1 and _is_exact(self.kinds[0])
         self.in_words = fields[0].name if self.exact and _is_invertible(fields[0].type) else None
-        single_text = len(fields) == 1 and _family(self.kinds[0]) in ("text", "binary") and columns.shape_of(self.kinds[0]).is_cell
+        single_text = (
+            len(fields) == 1
+            and _family(self.kinds[0]) in ("text", "binary")
+            and columns.shape_of(self.kinds[0]).is_cell
+        )
         self.cell_name = None if self.exact else fields[0].name if single_text else KEY_BYTES
         self.hidden = pa.field(KEY_BYTES, pa.large_binary(), nullable=False) if self.cell_name == KEY_BYTES else None
 
@@ -100,7 +104,9 @@ class KeyCodec:
         mask = None if missing is None or not missing.any() else missing != 0
         if pt.is_decimal(kind):
             wide = np.stack([words, words >> 63], axis=1)
-            array = pa.Array.from_buffers(pa.decimal128(_NARROW_DIGITS, kind.scale), words.size, [None, pa.py_buffer(wide)])
+            array = pa.Array.from_buffers(
+                pa.decimal128(_NARROW_DIGITS, kind.scale), words.size, [None, pa.py_buffer(wide)]
+            )
             array = array if mask is None else pa.array(array.to_pylist(), array.type, mask=mask)
             return array.cast(kind).cast(field.type)
         if pt.is_boolean(kind):
@@ -131,7 +137,10 @@ def _family(kind: pa.DataType) -> str | None:
         ("timestamp", pt.is_timestamp),
         ("duration", pt.is_duration),
         ("text", lambda k: pt.is_string(k) or pt.is_large_string(k) or pt.is_string_view(k)),
-        ("binary", lambda k: pt.is_binary(k) or pt.is_large_binary(k) or pt.is_binary_view(k) or pt.is_fixed_size_binary(k)),
+        (
+            "binary",
+            lambda k: pt.is_binary(k) or pt.is_large_binary(k) or pt.is_binary_view(k) or pt.is_fixed_size_binary(k),
+        ),
     )
     return next((name for name, test in tests if test(kind)), None)
 
@@ -141,14 +150,16 @@ def _loss(ours: pa.DataType, theirs: pa.DataType) -> str | None:
     family = _family(theirs)
     if _family(ours) != family:
         return "they are of different kinds"
-    if family == "integer" and pt.is_uint64(ours) != pt.is_uint64(theirs):
-        if pt.is_signed_integer(ours) or pt.is_signed_integer(theirs):
-            return "no 64-bit integer holds both ranges"
+    signed = pt.is_signed_integer(ours) or pt.is_signed_integer(theirs)
+    if signed and pt.is_uint64(ours) != pt.is_uint64(theirs):
+        return "no 64-bit integer holds both ranges"
     if family == "timestamp" and (ours.tz is None) != (theirs.tz is None):
         return "one has a time zone and the other has none"
     if family in ("timestamp", "time", "duration") and _UNITS[ours.unit] > _UNITS[theirs.unit]:
         return f"{ours.unit} does not fit into {theirs.unit} without loss"
-    if family == "decimal" and (ours.scale > theirs.scale or ours.precision - ours.scale > theirs.precision - theirs.scale):
+    if family == "decimal" and (
+        ours.scale > theirs.scale or ours.precision - ours.scale > theirs.precision - theirs.scale
+    ):
         return "its digits do not fit without loss"
     return None
 

@@ -1,12 +1,13 @@
 """Pending stream tuples: what every recipe admits into, probes and lets leave.
 
-`Pending` puts the parts together (stream table, arrival queue, row arena, row heap) and gives recipes a vocabulary of a few verbs. Verbs that can
-find many matches are generators of `Found`: each item fits the match list, and tuples are freed only after the join has settled it.
+`Pending` puts the parts together (slots, stream table, arrival queue, row heap) and gives recipes a few verbs. Verbs that
+can find many matches are generators of `Found`: each item fits the match list, and tuples are freed only after the join has
+settled it.
 
     admit(block)        as many of the block's tuples as have room
     probe(load)         every row of the load against every pending tuple (scans)
     claim(load)         the same for rows in word order; tuples whose word is complete leave
-    probe_word(load, w) only the rows of one word
+    probe_word(load, w) the rows of one word only
     leave_word(w)       the tuples of a word leave, matched or not
     leave_oldest(n)     the oldest tuples leave, matched or not
 """
@@ -21,7 +22,7 @@ import pyarrow as pa
 
 from semistream.budget import Share, Slab
 from semistream.errors import BudgetError
-from semistream.parts import row_heap, slots, stream_table, waits
+from semistream.parts import probing, row_heap, slots, stream_table, waits
 from semistream.parts.memory import I64
 from semistream.protocols import Block, Found, Load
 from semistream.records import RowCodec
@@ -68,9 +69,11 @@ class Pending:
             records.view(np.int32).reshape(self.slots, -1), records.view(np.int64).reshape(self.slots, -1)
         )
         self.table = stream_table.StreamTable(
-            *(take("stream table", entries, dtype) for dtype in (np.uint8, np.int64, np.int32)),
-            self.records,
-            take("stream table", 4, np.int64),
+            tag=take("stream table", entries, np.uint8),
+            entry_word=take("stream table", entries, np.int64),
+            entry_head=take("stream table", entries, np.int32),
+            slots=self.records,
+            state=take("stream table", 4, np.int64),
         )
         self._ends = take("stream table", 2, np.int64)
         self._ends[:] = -1
@@ -82,7 +85,7 @@ class Pending:
             heap_at = slab.place("stream table", left)
             row_heap.reset(self.heap, heap_at, heap_at + left)
         self._picked, self._found = (
-            stream_table.Picked(*(take("matches", matches, np.int64) for _ in range(3))) for _ in range(2)
+            probing.Picked(*(take("matches", matches, np.int64) for _ in range(3))) for _ in range(2)
         )
         self._heads, self._gone = (take("matches", matches, np.int64) for _ in range(2))
         self.refill = max(1, min(_REFILL_ROWS, self.slots // 16))
@@ -96,11 +99,6 @@ class Pending:
         """Tuples that wait."""
         return int(self.table.state[stream_table.PENDING])
 
-    @property
-    def distinct(self) -> int:
-        """Different words that wait."""
-        return int(self.table.state[stream_table.KEYS])
-
     def row_places(self, picks: I64) -> tuple[I64, I64]:
         """Where the rows of slots lie, and their heap bases."""
         row_at = self._records_at + self._row_offset + picks * self._record_bytes
@@ -108,7 +106,8 @@ class Pending:
 
     def words(self, picks: I64) -> I64:
         """Key words of waiting tuples."""
-        return self.records.wide[picks, slots.WORD]
+        words: I64 = self.records.wide[picks, slots.WORD]
+        return words
 
     def positions(self, picks: I64) -> I64:
         """Stream positions of waiting tuples."""
@@ -173,7 +172,7 @@ class Pending:
             return
         for picked, _ in self._sift(load):
             rows = np.flatnonzero(picked.words == word)
-            yield from self._probe(stream_table.Picked(*(array[rows] for array in picked)))
+            yield from self._probe(probing.Picked(*(array[rows] for array in picked)))
 
     def claim(self, load: Load) -> Iterator[Found]:
         """As `probe`, for rows in word order; tuples whose word is complete in this load leave."""
@@ -185,22 +184,22 @@ class Pending:
             cursor = np.array([0, -1, 0], np.int64)
             while cursor[0] < picked.words.size:
                 cursor[2] = 0
-                pairs = stream_table.claim(self.table, picked, cursor, self._found, self._heads, more)
+                pairs = probing.claim(self.table, picked, cursor, self._found, self._heads, more)
                 yield self._pairs(pairs)
                 yield from self._leave(self._heads[: int(cursor[2])])
             carried = int(picked.words[-1]) if more and picked.words.size else None
 
-    def _probe(self, picked: stream_table.Picked) -> Iterator[Found]:
+    def _probe(self, picked: probing.Picked) -> Iterator[Found]:
         cursor = np.array([0, -1], np.int64)
         while cursor[0] < picked.words.size:
-            yield self._pairs(stream_table.probe(self.table, picked, cursor, self._found))
+            yield self._pairs(probing.probe(self.table, picked, cursor, self._found))
 
-    def _sift(self, load: Load) -> Iterator[tuple[stream_table.Picked, bool]]:
+    def _sift(self, load: Load) -> Iterator[tuple[probing.Picked, bool]]:
         """Rows of the load that probably match, in pieces of the match list's length, and whether more pieces follow."""
         cursor = np.zeros(2, np.int64)
         while cursor[0] < load.page_at.size:
-            count = stream_table.pick_rows(self.table, self._memory, load.page_at, self._row_width, cursor, self._picked)
-            yield stream_table.Picked(*(array[:count] for array in self._picked)), bool(cursor[0] < load.page_at.size)
+            count = probing.pick_rows(self.table, self._memory, load.page_at, self._row_width, cursor, self._picked)
+            yield probing.Picked(*(array[:count] for array in self._picked)), bool(cursor[0] < load.page_at.size)
 
     # ------------------------------------------------------------------------------------------------ leaving
 
@@ -223,7 +222,7 @@ class Pending:
             count -= gone.size
 
     def _pairs(self, count: int) -> Found:
-        return Found(*(array[:count] for array in self._found), NO_SLOTS)
+        return Found(self._found.words[:count], self._found.row_at[:count], self._found.heap_at[:count], NO_SLOTS)
 
     def _leave(self, heads: I64) -> Iterator[Found]:
         while heads.size and (count := stream_table.unchain(self.table, heads, self._gone)):
@@ -240,7 +239,7 @@ class Pending:
         stream_table.free(self.table, gone)
 
 
-def _closed(picked: stream_table.Picked, open_words: I64) -> stream_table.Picked:
+def _closed(picked: probing.Picked, open_words: I64) -> probing.Picked:
     """Picked rows without those of words that go on outside the load."""
     if not open_words[0] and not open_words[2]:
         return picked
@@ -248,4 +247,4 @@ def _closed(picked: stream_table.Picked, open_words: I64) -> stream_table.Picked
     for flag, word in open_words.reshape(2, 2):
         if flag:
             stay &= picked.words != word
-    return stream_table.Picked(*(array[stay] for array in picked))
+    return probing.Picked(*(array[stay] for array in picked))

@@ -41,7 +41,13 @@ def parse_how(how: str) -> str:
     known = _ALIASES.get(how.lower().replace("_", "")) if isinstance(how, str) else None
     if known is None:
         reason = ""
-        if isinstance(how, str) and how.lower().replace("_", "") in ("right", "rightouter", "outer", "full", "fullouter"):
+        if isinstance(how, str) and how.lower().replace("_", "") in (
+            "right",
+            "rightouter",
+            "outer",
+            "full",
+            "fullouter",
+        ):
             reason = ": it would need every master row that no stream tuple ever matches, and a stream does not end"
         raise UsageError(f"how={how!r} is not supported{reason}; use inner, left, left_semi or left_anti")
     return known
@@ -60,7 +66,9 @@ def parse_wait(value: int | str | dt.timedelta | None) -> Wait:
             raise UsageError(f"max_wait={value}: need a number of stream tuples that is not negative")
         return Wait(tuples=value)
     if isinstance(value, float):
-        raise UsageError(f'max_wait={value}: a plain number counts stream tuples and must be whole; write "{value}s" for seconds')
+        raise UsageError(
+            f'max_wait={value}: a plain number counts stream tuples and must be whole; write "{value}s" for seconds'
+        )
     return Wait(seconds=parse_seconds(value, "max_wait"))
 
 
@@ -74,7 +82,9 @@ def parse_on(on: On, master: Master) -> list[str]:
     elif isinstance(on, Sequence) and on and all(isinstance(name, str) for name in on) and len(set(on)) == len(on):
         pairs = {name: name for name in on}
     else:
-        raise UsageError(f'on={on!r}: need a column name, a list of different names, or {{"stream column": "master column"}}')
+        raise UsageError(
+            f'on={on!r}: need a column name, a list of different names, or {{"stream column": "master column"}}'
+        )
     if sorted(pairs.values()) != sorted(wanted):
         named = wanted[0] if len(wanted) == 1 else wanted
         raise ColumnError(
@@ -113,7 +123,8 @@ def _known(names: list[str], payload: list[str], keys: list[str], master: Master
                 f"columns: {name!r} is the key of master {master.name}; the stream's own key column already is in the output, leave it out"
             )
         if name not in payload:
-            raise ColumnError(f"columns: master {master.name} has no column {name!r}; it has {', '.join(payload) or 'none but its key'}")
+            has = ", ".join(payload) or "none but its key"
+            raise ColumnError(f"columns: master {master.name} has no column {name!r}; it has {has}")
 
 
 def check_where(where: pc.Expression | None, master: Master) -> list[str]:
@@ -121,12 +132,16 @@ def check_where(where: pc.Expression | None, master: Master) -> list[str]:
     if where is None:
         return []
     if not isinstance(where, pc.Expression):
-        raise UsageError(f'where={where!r}: need a pyarrow expression over master columns, such as pc.field("active") == True')
+        raise UsageError(
+            f'where={where!r}: need a pyarrow expression over master columns, such as pc.field("active") == True'
+        )
     try:
         master.schema.empty_table().filter(where)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError, pa.ArrowTypeError) as error:
         reason = str(error).splitlines()[0].split(" in ")[0]  # Arrow goes on with the whole schema, a line a column
-        raise ColumnError(f"where={where}: cannot be applied to master {master.name} ({', '.join(master.schema.names)}): {reason}") from error
+        raise ColumnError(
+            f"where={where}: cannot be applied to master {master.name}, which has {', '.join(master.schema.names)}: {reason}"
+        ) from error
     text = str(where)
     return [name for name in master.schema.names if "FieldPath" in text or name in text]
 
@@ -143,7 +158,12 @@ class Output:
 
 
 def plan_output(
-    stream: pa.Schema, stream_keys: list[str], master: Master, how: str, payload: list[tuple[str, str]], match_column: str | None
+    stream: pa.Schema,
+    stream_keys: list[str],
+    master: Master,
+    how: str,
+    payload: list[tuple[str, str]],
+    match_column: str | None,
 ) -> Output:
     """Check the stream's schema against the master's and name every output column."""
     twice = {name for name in stream.names if stream.names.count(name) > 1}

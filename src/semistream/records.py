@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from semistream import columns
 from semistream.parts import rows
@@ -81,11 +82,11 @@ class RowCodec:
 
     @staticmethod
     def _pack_fixed(column: StoredColumn, plain: columns.Plain, picks: I64, memory: Memory, row_at: I64) -> None:
-        words = {1: memory.b1, 2: memory.b2, 4: memory.b4, 8: memory.b8}.get(column.size)
-        if words is None:
-            rows.pack_bytes(plain.values, column.size, picks, memory.b1, row_at, column.offset)
+        views: dict[int, NDArray[Any]] = {1: memory.b1, 2: memory.b2, 4: memory.b4, 8: memory.b8}
+        if column.size in views:
+            rows.pack_words(plain.values, picks, views[column.size], row_at, column.offset)
         else:
-            rows.pack_words(plain.values, picks, words, row_at, column.offset)
+            rows.pack_bytes(plain.values, column.size, picks, memory.b1, row_at, column.offset)
 
     def unpack(self, memory: Memory, row_at: I64, heap_at: I64, names: Sequence[str] | None = None) -> list[pa.Array]:
         """Columns of rows, as new Arrow arrays."""
@@ -106,7 +107,8 @@ class Stage:
         self.cells = [column for column in self.columns if column.is_cell]
         fixed = [column for column in self.columns if not column.is_cell and column.size]
         self._fixed = rows.Columns(
-            np.array([column.offset for column in fixed], np.int64), np.array([column.size for column in fixed], np.int64)
+            np.array([column.offset for column in fixed], np.int64),
+            np.array([column.size for column in fixed], np.int64),
         )
         self.row_bytes = sum(c.size for c in fixed) + 8 * len(self.cells) + sum(1 for c in self.columns if c.null_bit)
         self.room = 0
@@ -148,7 +150,9 @@ class Stage:
         if valid is None:
             valid = np.ones(self.room, np.uint8)
         if rows.gather_valid(memory.b1, row_at, column.null_at, column.null_bit, valid, self.rows):
-            self._valid[column.name] = valid  # kept only once something is missing: a column without a bitmap is cheaper for all
+            self._valid[column.name] = (
+                valid  # kept only once something is missing: a column without a bitmap is cheaper for all
+            )
 
     def close(self) -> list[pa.Array]:
         """The collected columns; the stage then holds nothing."""

@@ -74,7 +74,13 @@ class Reorder:
 
 
 def _one(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
-    return batches[0] if len(batches) == 1 else pa.concat_batches(batches) if batches else schema.empty_table().to_batches()[0]
+    return (
+        batches[0]
+        if len(batches) == 1
+        else pa.concat_batches(batches)
+        if batches
+        else schema.empty_table().to_batches()[0]
+    )
 
 
 def window_for(given_bytes: int, row_bytes: float, rows_per_key: int) -> int:

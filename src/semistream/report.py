@@ -37,7 +37,13 @@ def empty_report(algorithm: str, memory_bytes: int) -> dict[str, Any]:
 
 
 def build_report(
-    start: dict[str, Any], bytes_by_part: dict[str, int], counts: Counts, pending: Pending, reader: Reader, steps: int, busy_s: float
+    start: dict[str, Any],
+    bytes_by_part: dict[str, int],
+    counts: Counts,
+    pending: Pending,
+    reader: Reader,
+    steps: int,
+    busy_s: float,
 ) -> dict[str, Any]:
     """The report of a join at any moment of its run; `start` is the empty one."""
     finished = counts.tuples_in - pending.waiting

@@ -21,7 +21,7 @@ from semistream.errors import BudgetError
 from semistream.parts import rows
 from semistream.parts.memory import I64, U8, Memory
 from semistream.parts.slots import mark_matched, unmatched
-from semistream.parts.words import KeyPlaces, same_keys
+from semistream.parts.words import KeyPlaces, Side, same_keys
 from semistream.pending import NO_SLOTS, Pending
 from semistream.plan import Output
 from semistream.protocols import Found, Master
@@ -102,7 +102,10 @@ class Settler:
         if self.output.how not in ("left", "left_anti"):
             return None
         rows = columns.take(batch, missing)
-        arrays = [*rows.columns, *(pa.nulls(missing.size, self._master.schema.field(name).type) for name, _ in self.output.payload)]
+        arrays = [
+            *rows.columns,
+            *(pa.nulls(missing.size, self._master.schema.field(name).type) for name, _ in self.output.payload),
+        ]
         if self.output.match_column is not None:
             arrays.append(pa.array(np.zeros(missing.size, bool)))
         self.counts.rows_out += missing.size
@@ -112,8 +115,8 @@ class Settler:
         keep = None
         if self._places is not None:
             same = np.empty(slots.size, np.uint8)
-            ours = (self._memory, *self._pending.row_places(slots))
-            same_keys(ours, (self._memory, row_at, heap_at), self._places, self._null_safe, same)
+            ours = Side(self._memory, *self._pending.row_places(slots))
+            same_keys(ours, Side(self._memory, row_at, heap_at), self._places, self._null_safe, same)
             keep = same == 1
         if self._where is not None:
             passing = self._passing(slots, row_at, heap_at)
@@ -140,7 +143,9 @@ class Settler:
     def _collect(self, slots: I64, row_at: I64, heap_at: I64, matched: bool) -> Iterator[tuple[pa.RecordBatch, I64]]:
         """Copy rows into the open batch, closing it when it is full."""
         s_row, s_heap = self._pending.row_places(slots)
-        cells = np.concatenate([self._stream.cell_bytes(self._memory, s_row), self._rows.cell_bytes(self._memory, row_at)])
+        cells = np.concatenate(
+            [self._stream.cell_bytes(self._memory, s_row), self._rows.cell_bytes(self._memory, row_at)]
+        )
         split = len(self._stream.cells)
         if not (self._stream.fits(slots.size, cells[:split]) and self._rows.fits(slots.size, cells[split:])):
             if (full := self.flush()) is not None:

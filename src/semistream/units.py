@@ -61,5 +61,7 @@ def parse_seconds(value: str | float | dt.timedelta, name: str) -> float:
     elif isinstance(value, int | float) and not isinstance(value, bool):
         seconds = float(value)
     if not 0 <= seconds < float("inf"):
-        raise UsageError(f'{name}={value!r}: need a time such as "500ms", "2s", "1h" or "7d", a number of seconds, or a timedelta')
+        raise UsageError(
+            f'{name}={value!r}: need a time such as "500ms", "2s", "1h" or "7d", a number of seconds, or a timedelta'
+        )
     return seconds

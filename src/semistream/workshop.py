@@ -102,7 +102,9 @@ class Workshop:
             self._slab.charge("input", given["input"])
             self._slab.charge("output", given["output"])
             self._reader.attach(self._slab, given["disk buffer"])
-            self.pending = Pending(self._slab, rows, given["stream table"], _matches(options.memory_bytes), master.codec.width)
+            self.pending = Pending(
+                self._slab, rows, given["stream table"], _matches(options.memory_bytes), master.codec.width
+            )
         except BaseException:
             self._reader.close()
             raise
@@ -125,7 +127,9 @@ class Workshop:
             self._reorder = Reorder(output.schema, window_for(given["reorder"], row_bytes, master.most_rows_per_key))
         self.recipe = options.algorithm.build(Parts(self._reader, self.pending, given, key_names))
         self._position = 0
-        self._arrivals: deque[tuple[int, float]] = deque(maxlen=4096)  # (position, time) of the pieces that may still wait
+        self._arrivals: deque[tuple[int, float]] = deque(
+            maxlen=4096
+        )  # (position, time) of the pieces that may still wait
         self.left = 0  # tuples that have left
 
     def _with_hidden(self, batch: pa.RecordBatch) -> pa.RecordBatch:

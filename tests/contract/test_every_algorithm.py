@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import itertools
+import re
 import sqlite3
 import threading
 import time
@@ -48,6 +49,7 @@ from tests.contract.harness import (
     run_case,
     smallest_bytes,
 )
+from tests.contract.small_cases import full_case, plain_case
 from tests.key_kinds import KEY_KINDS, pools, taken
 from tests.reference import reference_join, same_multiset
 
@@ -62,48 +64,6 @@ every_master = pytest.mark.parametrize("kind", MASTERS)
 def cases_for(kind: str) -> st.SearchStrategy[Case]:
     """Cases that a master of this kind can hold."""
     return cases(SQL_KEYS, SQL_PAYLOADS).map(as_sqlite_keeps) if kind == "sqlite" else cases()
-
-
-def full_case(kinds: tuple[str, ...], **options) -> Case:
-    """Every special key and a few ordinary ones on both sides, twice in the master, with null keys, and keys on one side only."""
-    places = [[None, *range(min(24, len(pools(kind)[0]))), *range(-4, 0)] for kind in kinds]
-    rows = [tuple(column[number % len(column)] for column in places) for number in range(max(map(len, places)))]
-    rows += [tuple(None if skip == at else 1 for at in range(len(kinds))) for skip in range(len(kinds))]
-    columns = {f"key{at}": [row[at] for row in rows] for at in range(len(kinds))}
-    stream = {
-        name: taken(pools(kind)[0], column[::-1] + column)
-        for kind, (name, column) in zip(kinds, columns.items(), strict=True)
-    }
-    master = {
-        name: taken(pools(kind)[1], column[3:] + column[:-9])
-        for kind, (name, column) in zip(kinds, columns.items(), strict=True)
-    }
-    names = list(columns)
-    stream_rows = stream_table(stream)
-    return Case(
-        told={"kinds": kinds, "options": options},
-        stream=stream_rows,
-        items=cut(stream_rows, [3, 0, None, 20]),
-        master=master_table(master, ["string"]),
-        on=names,
-        master_key=names,
-        options=options,
-    )
-
-
-def plain_case(rows: int, distinct: int, items: list[int | None], master_rows: int = 2000, **options) -> Case:
-    """A stream of integer keys, one in five absent from the master, over a master with unique keys."""
-    stream = stream_table({"key0": pa.array([(number * 7919) % distinct for number in range(rows)], pa.int64())})
-    keys_ = [number for number in range(master_rows + master_rows // 4) if number % 5 != 3][:master_rows]
-    return Case(
-        told={"rows": rows, "distinct": distinct, "items": items, "master_rows": master_rows, "options": options},
-        stream=stream,
-        items=cut(stream, items),
-        master=master_table({"key0": pa.array(keys_, pa.int64())}, ["string", "float64"]),
-        on="key0",
-        master_key=["key0"],
-        options=options,
-    )
 
 
 def open_files() -> int:
@@ -245,26 +205,54 @@ def test_the_smallest_budget_works_for_a_master_five_times_larger(kind, algorith
 
 @every_algorithm
 def test_memory_that_python_and_arrow_hand_out_stays_within_the_budget(algorithm):
-    rows, memory = 30_000, 4 << 20
-    table = pa.table(
-        {"key0": pa.array(range(rows), pa.int64()), "m_text": pa.array([f"{number:0>700}" for number in range(rows)])}
-    )
-    keys_ = pa.array([(number * 7919) % rows for number in range(20_000)], pa.int64())
-    batches = stream_table({"key0": keys_}).to_batches(max_chunksize=5000)
-    with opened_master("key", table, ["key0"], 16384) as master:
+    memory = 4 << 20
+    with opened_master("key", *wide_master(20_000)) as master:
         join = ss.Join(master, on="key0", algorithm=algorithm, memory=memory)
-        list(join(iter(batches)))  # kernels are compiled, lazily imported modules are there
+        batches = busy_stream(40_000, 20_000)
+        list(join(iter(batches[:1])))  # kernels are compiled, lazily imported modules are there
         gc.collect()
-        arrow_before = pa.total_allocated_bytes()
-        arrow_most = 0
+        arrow_before, arrow_most = pa.total_allocated_bytes(), 0
         tracemalloc.start()
         for batch in join(iter(batches)):
             del batch
             arrow_most = max(arrow_most, pa.total_allocated_bytes() - arrow_before)
         python_most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-    slab = sum(bytes_ for part, bytes_ in join.report()["bytes_by_part"].items() if part not in ("input", "output"))
+    slab = sum(size for part, size in join.report()["bytes_by_part"].items() if part not in ("input", "output"))
     assert python_most + arrow_most <= memory - slab + memory // 10 + (1 << 20)
+
+
+@every_algorithm
+def test_the_process_grows_by_no_more_than_the_budget(algorithm):
+    memory = 16 << 20
+    with opened_master("key", *wide_master(20_000)) as master:
+        join = ss.Join(master, on="key0", algorithm=algorithm, memory=memory)
+        batches = busy_stream(60_000, 20_000)
+        list(join(iter(batches[:1])))
+        gc.collect()
+        Path("/proc/self/clear_refs").write_text("5")  # the kernel forgets the highest resident size so far
+        before = resident_most()
+        for batch in join(iter(batches)):
+            del batch
+        assert resident_most() - before <= 1.1 * memory + (8 << 20)
+
+
+def wide_master(rows: int) -> tuple[pa.Table, list[str], int]:
+    """Rows of 700 bytes, their key, the page size."""
+    text = pa.array([f"{number:0>700}" for number in range(rows)])
+    return pa.table({"key0": pa.array(range(rows), pa.int64()), "m_text": text}), ["key0"], 16384
+
+
+def busy_stream(rows: int, distinct: int) -> list[pa.RecordBatch]:
+    """Keys all over the master, in batches of 5000."""
+    keys_ = pa.array([(number * 7919) % distinct for number in range(rows)], pa.int64())
+    return stream_table({"key0": keys_}).to_batches(max_chunksize=5000)
+
+
+def resident_most() -> int:
+    """The highest resident size of this process since the kernel was told to forget (Linux)."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(re.search(r"VmHWM:\s*(\d+) kB", status)[1]) * 1024
 
 
 def exactly_k(algorithm: str) -> None:

@@ -12,11 +12,10 @@ import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pyarrow.csv as csv
 import pyarrow.dataset as ds
-import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv, feather
 
 from semistream.errors import SourceError, UsageError
 from semistream.masters.sources import BATCH_BYTES, BATCH_ROWS, open_source
@@ -181,7 +180,7 @@ def test_table_formats_are_not_read_as_plain_parquet(tmp_path: Path, marker: str
 
 @pytest.mark.parametrize("rest", ["", "?table=t&query=SELECT 1", "?table=t&colour=red"])
 def test_a_wrong_sqlite_url_is_a_usage_error(tmp_path: Path, rest: str):
-    with pytest.raises(UsageError, match="sqlite:///file.db"):
+    with pytest.raises(UsageError, match=r"sqlite:///file\.db"):
         open_source(f"sqlite:///{tmp_path}/s.db{rest}")
 
 

@@ -31,7 +31,7 @@ COLUMNS: list[tuple[str, list[Any], pa.DataType, list[Any]]] = [
         "TIMESTAMP",
         ["2024-01-01 10:00:00", 60],
         pa.timestamp("us"),
-        [dt.datetime(2024, 1, 1, 10), dt.datetime(1970, 1, 1, 0, 1)],
+        [dt.datetime.fromisoformat("2024-01-01T10:00"), dt.datetime.fromisoformat("1970-01-01T00:01")],
     ),
     ("TIMESTAMPTZ", ["2024-01-01T10:00+02:00"], pa.timestamp("us", "UTC"), [dt.datetime(2024, 1, 1, 8, tzinfo=UTC)]),
     ("", [1, 2], pa.int64(), [1, 2]),

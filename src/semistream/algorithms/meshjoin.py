@@ -40,7 +40,8 @@ _BUFFER_MOST = 512 << 10  # larger reads gain nothing: see the page-size curve i
 def shares(reader: Reader, memory_bytes: int) -> list[Share]:
     """One partition at a time lies in memory; the rest is for waiting tuples."""
     most = max(int(memory_bytes * _BUFFER_SHARE), reader.largest_page_bytes)
-    return [Share("disk buffer", reader.largest_page_bytes + 8192, weight=1.0, most=min(most + 8192, _BUFFER_MOST + reader.largest_page_bytes))]
+    most = min(most + 8192, _BUFFER_MOST + reader.largest_page_bytes)
+    return [Share("disk buffer", reader.largest_page_bytes + 8192, weight=1.0, most=most)]
 
 
 class MeshJoin:

@@ -42,7 +42,9 @@ def shop(orders: int, products: int) -> Retail:
 class Inbox:
     """A folder that fills up while the `with` block runs; leaving the block stops the orders.
 
-    `sent` counts the rows in the folder; `done` is set after the last.
+    One file comes at once, the others when `flowing` is set: the first micro-batch of a Spark that has just started takes
+    ten times as long as the later ones, and bursts should meet a stream that runs. `sent` counts the rows in the folder;
+    `done` is set after the last.
     """
 
     folder: Path
@@ -50,6 +52,7 @@ class Inbox:
     orders: int
     seed: int
     sent: int = 0
+    flowing: threading.Event = field(default_factory=threading.Event)
     done: threading.Event = field(default_factory=threading.Event)
 
     def __enter__(self) -> Self:
@@ -59,6 +62,7 @@ class Inbox:
 
     def __exit__(self, *failure: object) -> None:
         self.done.set()
+        self.flowing.set()
         self._thread.shutdown()
         self._filled.result()  # raises what went wrong in the thread
 
@@ -69,26 +73,30 @@ class Inbox:
             self.done.set()
 
     def _drop_files(self) -> None:
-        start, rows = time.monotonic(), Rows(self.shop.stream(self.orders, seed=self.seed))
-        for number, count in enumerate(self._file_sizes()):
-            early_s = start + number * FILE_S - time.monotonic()
-            if early_s > 0 and self.done.wait(early_s):
+        rows = Rows(self.shop.stream(self.orders, seed=self.seed))
+        first, *others = self._file_sizes()
+        self._drop(rows.take(first), 0)
+        self.flowing.wait()
+        start = time.monotonic()
+        for number, size in enumerate(others, 1):
+            if self.done.wait(max(0.0, start + number * FILE_S - time.monotonic())):
                 return
-            batch = rows.take(count)
-            if batch is not None:
-                self._drop(batch, number)
+            self._drop(rows.take(size), number)
 
     def _file_sizes(self) -> list[int]:
-        """Orders per file: those that arrive while the file is open, and in the last one all that are left."""
+        """Orders per file: those that arrive while it is open; at least one in the first, all that are left in the last."""
         arrivals = self.shop.arrivals
         arrived = counts(arrivals, CHUNK_STEPS, self.seed)
         steps = max(1, round(1000 * FILE_S / arrivals.step_ms))
         sizes: list[int] = np.add.reduceat(arrived, np.arange(0, CHUNK_STEPS, steps)).tolist()
+        sizes[0] = max(1, sizes[0])
         sizes[-1] += self.orders - sum(sizes)
         return sizes
 
-    def _drop(self, batch: pa.RecordBatch, number: int) -> None:
+    def _drop(self, batch: pa.RecordBatch | None, number: int) -> None:
         """One file. Spark does not look at names with a dot, so a file appears to it when it is whole."""
+        if batch is None:  # nobody ordered
+            return
         hidden = self.folder / f".{number:05}"
         pq.write_table(pa.Table.from_batches([batch]), hidden)
         hidden.rename(self.folder / f"orders-{number:05}.parquet")

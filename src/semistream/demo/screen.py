@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _PLAIN = " .:-=+*#%"
-_WIDTH = 32
+_WIDTH = 24
 
 
 class Screen:
@@ -36,7 +36,7 @@ class Screen:
         columns = (
             SpinnerColumn(),
             TextColumn("{task.description:<13}"),
-            BarColumn(24),
+            BarColumn(16),
             TextColumn("{task.fields[told]}"),
         )
         with Progress(*columns, console=self.console, transient=True, disable=not self._live) as progress:
@@ -55,15 +55,15 @@ class StreamBars:
         self._arrived = progress.add_task("orders sent", total=orders, told="")
         self._stored = progress.add_task("in warehouse", total=orders, told="")
         self._bursts: deque[int] = deque([0] * _WIDTH, _WIDTH)
-        self._start, self._sent = time.monotonic(), 0
+        self._orders, self._sent = orders, 0
 
-    def show(self, sent: int, stored: int, batches: int) -> None:
+    def show(self, sent: int, stored: int, rows_per_s: float) -> None:
         """Call it at a steady pace: every call is one column of the drawing."""
-        self._bursts.append(sent - self._sent)
+        if sent > self._sent or sent < self._orders:  # after the last order the drawing stands still
+            self._bursts.append(sent - self._sent)
         self._sent = sent
         top = max(self._bursts) or 1
         drawn = "".join(self._blocks[burst * (len(self._blocks) - 1) // top] for burst in self._bursts)
-        rate = stored / max(time.monotonic() - self._start, 1e-3)
         self._progress.update(self._arrived, completed=sent, told=f"{sent:>9,} {drawn}")
-        told = f"{stored:>9,} {rate:,.0f} rows/s, {batches} micro-batches, {sent - stored:,} waiting"
+        told = f"{stored:>9,} {rows_per_s:,.0f} rows/s, {sent - stored:,} waiting"
         self._progress.update(self._stored, completed=stored, told=told)

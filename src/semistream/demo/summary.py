@@ -31,8 +31,10 @@ def _figures(result: DemoResult) -> Iterator[tuple[str, str]]:
     for table in result.tables:
         yield table.table, _verdict(table)
     yield "sent twice", f"{run.orders - result.rows:,} of {run.orders:,} orders that came; stored once"
-    arrived, served = run.orders / run.seconds, run.orders / max(run.busy_seconds, 1e-3)
-    yield "rate", f"{arrived:,.0f} rows/s as they arrived, {served:,.0f} rows/s while Spark was at work"
+    yield (
+        "rate",
+        f"{run.rows_per_s:,.0f} rows/s as they arrived, {run.rows_per_busy_s:,.0f} rows/s while Spark was at work",
+    )
     yield "", f"{run.batches} micro-batches, {join['tasks']} tasks with rows"
     pages = f"{join['pages_read']:,} pages ({format_bytes(join['bytes_read'])}) read"
     yield "hit share", f"{join['hit_share']:.1%} of the orders needed no load of their own; {pages}"

@@ -12,42 +12,33 @@ sorted by DuckDB in the version's temporary folder. Nothing of an unfinished bui
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from semistream import __version__
-from semistream.errors import BudgetError, ColumnError, UsageError
-from semistream.keys import KeyCodec
 from semistream.masters.ahead import ahead
-from semistream.masters.duck_sort import LEAST_BYTES
+from semistream.masters.build_plan import Plan, plan_build
 from semistream.masters.file_master import FileMaster
 from semistream.masters.folder import new_version, seal
-from semistream.masters.frequency import Ranker, ranker
 from semistream.masters.manifest import Manifest
-from semistream.masters.pages import PageWriter, encode_rows, stored_codec, write_dense
+from semistream.masters.pages import PageWriter, encode_rows, write_dense
+from semistream.masters.progress import Progress, no_progress
 from semistream.masters.row_sort import F64, RowSorter, numbered
-from semistream.masters.sources import Source, open_source
+from semistream.masters.sources import open_source
 from semistream.masters.sums import SummedFile
 from semistream.masters.word_counts import WordCounts
 from semistream.parts import page
 from semistream.parts.memory import I64
 from semistream.parts.page import Rows
-from semistream.records import RowCodec
-from semistream.units import format_bytes, parse_bytes
 
-Progress: TypeAlias = Callable[[int, int | None, str], None]
-
-LAYOUTS: Final = ("key", "heap", "frequency")
 PAGE_BYTES: Final = 8192
-LEAST_MEMORY: Final = LEAST_BYTES * 3 // 2
 _PAGE_ROWS: Final = 16  # a page of wide rows is made larger until it holds as many
 
 
@@ -67,74 +58,13 @@ def build_master(
     `progress` is called with rows done, rows in total if known, and what is being done. `watermark` is noted in the manifest: how far
     the source had come, in the source's own words.
     """
-    plan = _plan(path, open_source(source), key, layout, frequency, page_bytes, memory, progress or _no_progress)
+    plan = plan_build(path, open_source(source), key, layout, frequency, page_bytes, memory, progress or no_progress)
     with new_version(plan.folder) as draft:
         _write_version(plan, draft, watermark)
     return FileMaster(plan.folder)
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """Everything that is known, and checked, before the first byte is written."""
-
-    folder: Path
-    source: Source
-    keys: KeyCodec
-    codec: RowCodec
-    layout: str
-    rank: Ranker | None
-    page_bytes: int | None
-    memory_bytes: int
-    progress: Progress
-
-
-def _plan(
-    path: str | PathLike[str],
-    source: Source,
-    key: str | Sequence[str],
-    layout: str,
-    frequency: Any,
-    page_bytes: int | None,
-    memory: int | str,
-    progress: Progress,
-) -> _Plan:
-    if "://" in str(path):
-        raise UsageError(f"{path}: masters are built in a folder; give a path")
-    names = [key] if isinstance(key, str) else list(key)
-    _check_columns(source, names)
-    if layout not in LAYOUTS:
-        raise UsageError(f"layout={layout!r}: need one of {', '.join(LAYOUTS)}")
-    if (frequency is not None) != (layout == "frequency"):
-        raise UsageError(f"layout={layout!r} with frequency={frequency!r:.40}: give frequency= with layout='frequency' and only then")
-    if page_bytes is not None and (page_bytes < page.ALIGNMENT or page_bytes % page.ALIGNMENT or page_bytes > 1 << 24):
-        raise UsageError(f"page_bytes={page_bytes}: need a multiple of {page.ALIGNMENT}, at most 16 MB")
-    memory_bytes = parse_bytes(memory)
-    if memory_bytes < LEAST_MEMORY:
-        raise BudgetError(
-            f"memory={memory!r}: sorting a master needs at least {LEAST_MEMORY} bytes ({format_bytes(LEAST_MEMORY)})",
-            part="sort",
-            needed_bytes=LEAST_MEMORY,
-            smallest_bytes=LEAST_MEMORY,
-        )
-    keys = KeyCodec([source.schema.field(name) for name in names])
-    rank = None if frequency is None else ranker(frequency, source.schema, keys, memory_bytes // 4)
-    codec = stored_codec(source.schema, keys)
-    return _Plan(Path(path), source, keys, codec, layout, rank, page_bytes, memory_bytes, progress)
-
-
-def _check_columns(source: Source, key: list[str]) -> None:
-    names = source.schema.names
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ColumnError(f"{source.name}: has more than one column {twice[0]!r}; rename one")
-    missing = [name for name in key if name not in names]
-    if missing or not key:
-        raise ColumnError(f"{source.name}: key={key}: there is no column {(missing or [''])[0]!r}; it has {', '.join(names)}")
-    if len(set(key)) < len(key):
-        raise ColumnError(f"key={key}: names a column twice")
-
-
-def _write_version(plan: _Plan, draft: Path, watermark: str | None) -> None:
+def _write_version(plan: Plan, draft: Path, watermark: str | None) -> None:
     """Write all files of the version; the manifest comes last."""
     tally, counts = _Tally(plan), WordCounts()
     with ExitStack() as stack, (draft / "pages.bin").open("wb") as file:
@@ -145,7 +75,9 @@ def _write_version(plan: _Plan, draft: Path, watermark: str | None) -> None:
         if plan.layout == "heap":
             rows: Iterator[Rows] = (packed for packed, _ in tally.packed())
         else:
-            sorter = stack.enter_context(closing(RowSorter(draft / "sort", share, plan.codec.width, has_heap=bool(plan.codec.cells))))
+            sorter = stack.enter_context(
+                closing(RowSorter(draft / "sort", share, plan.codec.width, has_heap=bool(plan.codec.cells)))
+            )
             rows = _sort(tally, sorter)
         out = SummedFile(file)
         page_bytes, writer = _write_pages(plan, tally, rows, out, dense, counts)
@@ -177,7 +109,7 @@ def _write_version(plan: _Plan, draft: Path, watermark: str | None) -> None:
 class _Tally:
     """Packs the source's batches and counts what the manifest will say about them."""
 
-    def __init__(self, plan: _Plan) -> None:
+    def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self.rows = self.null_keys = self.heap_bytes = 0
 
@@ -209,7 +141,7 @@ def _sort(tally: _Tally, sorter: RowSorter) -> Iterator[Rows]:
 
 
 def _write_pages(
-    plan: _Plan, tally: _Tally, rows: Iterator[Rows], out: SummedFile, dense: RowSorter | None, counts: WordCounts
+    plan: Plan, tally: _Tally, rows: Iterator[Rows], out: SummedFile, dense: RowSorter | None, counts: WordCounts
 ) -> tuple[int, PageWriter]:
     writer, page_bytes, written = None, plan.page_bytes or PAGE_BYTES, 0
     for chunk in ahead(rows):
@@ -239,7 +171,3 @@ def _word_pages(dense: RowSorter, page_rows: list[I64], counts: WordCounts) -> I
         counts.add(chunk.words)
         numbers = chunk.fixed.view(np.int64)
         yield chunk.words, first_rows.searchsorted(numbers, "right") - 1
-
-
-def _no_progress(done: int, total: int | None, doing: str) -> None:
-    """When nobody watches."""

@@ -229,4 +229,6 @@ def _is_dead(owner: str) -> bool:
 
 
 def _busy(folder: Path, owner: str) -> MasterBusy:
-    return MasterBusy(f"{folder}: {owner or 'another process'} is building it; wait until that build ends, then try again")
+    return MasterBusy(
+        f"{folder}: {owner or 'another process'} is building it; wait until that build ends, then try again"
+    )

@@ -30,7 +30,9 @@ def write_file(target: Path, schema: pa.Schema, batches: Iterator[pa.RecordBatch
                 writer.write_table(table)
         draft.replace(target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as exc:
-        raise UsageError(f"{target}: this format cannot hold the master's columns ({exc}); export to .arrow instead") from exc
+        raise UsageError(
+            f"{target}: this format cannot hold the master's columns ({exc}); export to .arrow instead"
+        ) from exc
     except OSError as exc:
         if isinstance(exc, MasterError):
             raise

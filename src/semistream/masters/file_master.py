@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
@@ -18,6 +18,7 @@ from semistream.masters.claims import Pin
 from semistream.masters.export import write_file
 from semistream.masters.manifest import read_manifest
 from semistream.masters.pages import stored_codec
+from semistream.masters.progress import Progress
 from semistream.masters.reader import FileReader
 
 if TYPE_CHECKING:
@@ -105,9 +106,9 @@ class FileMaster:
             "semistream_version": manifest.semistream_version,
         }
 
-    def verify(self, progress: Callable[[int, int | None, str], None] | None = None) -> None:
+    def verify(self, progress: Progress | None = None) -> None:
         """Check every byte of this version against its checksums; MasterCorrupt names the file, page and byte that is wrong."""
-        page_scan.verify(self.version, self.manifest, progress or (lambda done, total, doing: None))
+        page_scan.verify(self.version, self.manifest, progress)
 
     def export(self, target: str | PathLike[str]) -> None:
         """Write all rows to a Parquet, Arrow or CSV file, by its ending."""
@@ -121,7 +122,7 @@ class FileMaster:
         """Let go of the version; readers that are open keep theirs."""
         self._pin.release()
 
-    def __enter__(self) -> FileMaster:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -67,7 +68,9 @@ def pin_current(folder: Path) -> Pin:
         if (folder / pin.version).is_dir():  # else replaced and vacuumed between the two lines above
             return pin
         pin.release()
-    raise MasterError(f"{folder}: versions are replaced and vacuumed faster than they can be opened; give vacuum older_than=")
+    raise MasterError(
+        f"{folder}: versions are replaced and vacuumed faster than they can be opened; give vacuum older_than="
+    )
 
 
 def pin_version(folder: Path, version: str) -> Pin:
@@ -126,7 +129,11 @@ def _make_folder(folder: Path) -> None:
         raise UsageError(f"{folder}: is a file; a master is a folder, give another path")
     if folder.is_dir() and not (folder / CURRENT).exists():
         for path in folder.iterdir():
-            ours = path.name in (LOCK, "lock.pid", PINS) or path.name.startswith(_TEMPORARY) or _VERSION.fullmatch(path.name)
+            ours = (
+                path.name in (LOCK, "lock.pid", PINS)
+                or path.name.startswith(_TEMPORARY)
+                or _VERSION.fullmatch(path.name)
+            )
             if not ours:
                 raise UsageError(f"{folder}: holds other files ({path.name}); give a new or empty folder, or a master")
     folder.mkdir(parents=True, exist_ok=True)
@@ -206,7 +213,7 @@ def vacuum(folder: Path, *, keep: int = 1, older_than: str | float | timedelta =
     with builder_lock(folder):
         _sweep(folder)
         names = versions(folder)
-        for version, successor in zip(names[:-keep], names[1:], strict=False):
+        for version, successor in pairwise(names[: len(names) - keep + 1]):
             age = time.time() - (folder / successor / MANIFEST).stat().st_mtime
             if age < retention:
                 report.kept[version] = f"replaced {age:.0f} s ago, less than {retention:.0f} s"

@@ -31,7 +31,9 @@ def ranker(frequency: Any, schema: pa.Schema, keys: KeyCodec, memory_bytes: int)
     if isinstance(frequency, str) and frequency in schema.names:
         return _by_column(schema.field(frequency))
     if isinstance(frequency, str) and "://" not in frequency and not Path(frequency).exists():
-        raise ColumnError(f"frequency={frequency!r}: is neither a column of the source ({', '.join(schema.names)}) nor a file")
+        raise ColumnError(
+            f"frequency={frequency!r}: is neither a column of the source ({', '.join(schema.names)}) nor a file"
+        )
     names = [field.name for field in keys.fields]
     if isinstance(frequency, dict):
         frequency = _table_of(frequency, keys.fields)
@@ -58,13 +60,16 @@ def _by_column(field: pa.Field) -> Ranker:
 
 
 def _numbers(column: pa.Array) -> F64:
-    return np.nan_to_num(np.asarray(column.cast(pa.float64(), safe=False).fill_null(0.0)), nan=0.0)
+    numbers: F64 = np.asarray(column.cast(pa.float64(), safe=False).fill_null(0.0), np.float64)
+    return np.nan_to_num(numbers, nan=0.0)
 
 
 def _table_of(counts: dict[Any, Any], fields: Sequence[pa.Field]) -> pa.Table:
     keys = list(counts) if len(fields) > 1 else [(key,) for key in counts]
     if any(not isinstance(key, tuple) or len(key) != len(fields) for key in keys):
-        raise UsageError(f"frequency=: the key has {len(fields)} columns, so every key of the dict must be a tuple of {len(fields)}")
+        raise UsageError(
+            f"frequency=: the key has {len(fields)} columns, so every key of the dict must be a tuple of {len(fields)}"
+        )
     columns = [pa.array([key[i] for key in keys], field.type) for i, field in enumerate(fields)]
     return pa.table([*columns, pa.array(counts.values(), pa.float64())], names=[*(f.name for f in fields), COUNT])
 
@@ -74,7 +79,9 @@ def _counted(sample: Any, names: list[str], keys: KeyCodec, memory_bytes: int) -
     source = open_source(sample)
     missing = [name for name in names if name not in source.schema.names]
     if missing:
-        raise ColumnError(f"frequency=: need the key columns {names}, {missing[0]!r} is missing; it has {source.schema.names}")
+        raise ColumnError(
+            f"frequency=: need the key columns {names}, {missing[0]!r} is missing; it has {source.schema.names}"
+        )
     keys.check([source.schema.field(name) for name in names])
     weighted = COUNT in source.schema.names and COUNT not in names
     counts = KeyCounts(memory_bytes)
@@ -104,7 +111,7 @@ class KeyCounts:
     def merged(self) -> tuple[I64, F64]:
         """Different words, sorted, and the count of each."""
         words, places = np.unique(np.concatenate(self._words), return_inverse=True)
-        counts = np.bincount(places, np.concatenate(self._counts), words.size)
+        counts = np.bincount(places, np.concatenate(self._counts), words.size).astype(np.float64)
         needed = words.size * _BYTES_PER_KEY
         if needed > self._memory_bytes:
             raise BudgetError(

@@ -14,6 +14,7 @@ from semistream.errors import MasterCorrupt
 from semistream.keys import KeyCodec
 from semistream.masters.manifest import Manifest
 from semistream.masters.pages import PageIndex, checksum_is_right
+from semistream.masters.progress import Progress, no_progress
 from semistream.masters.sums import file_sum
 from semistream.parts import page, rows
 from semistream.parts.memory import I64, U8, Memory, view
@@ -39,7 +40,9 @@ def _blocks(path: Path, page_at: I64) -> Iterator[tuple[int, I64, U8]]:
 
 def _check_page(path: Path, number: int, at: int, block: U8) -> None:
     if not checksum_is_right(block):
-        raise MasterCorrupt(f"{path}: page {number} (byte {at}) does not have the checksum it was written with; {_CURE}")
+        raise MasterCorrupt(
+            f"{path}: page {number} (byte {at}) does not have the checksum it was written with; {_CURE}"
+        )
 
 
 def batches(version: Path, keys: KeyCodec, codec: RowCodec, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -66,9 +69,10 @@ def to_batch(memory: Memory, page_at: I64, keys: KeyCodec, codec: RowCodec, sche
     return pa.RecordBatch.from_arrays([arrays[name] for name in schema.names], schema=schema)
 
 
-def verify(version: Path, manifest: Manifest, progress: Callable[[int, int | None, str], None]) -> None:
+def verify(version: Path, manifest: Manifest, progress: Progress | None = None) -> None:
     """Read every byte of the version; MasterCorrupt names the first file, page and byte that is not what was written."""
     total, done = sum(int(known["bytes"]) for known in manifest.files.values()), 0
+    said = progress or no_progress
     for name, known in sorted(manifest.files.items()):
         path = version / name
         if not path.is_file():
@@ -76,20 +80,22 @@ def verify(version: Path, manifest: Manifest, progress: Callable[[int, int | Non
         if path.stat().st_size != known["bytes"]:
             raise MasterCorrupt(f"{path}: has {path.stat().st_size} bytes, {known['bytes']} were written; {_CURE}")
         if name == "pages.bin":
-            found = _sum_pages(path, manifest, lambda size, done=done: progress(done + size, total, "checking"))  # type: ignore[misc]
+            found = _sum_pages(path, manifest, lambda size, done=done: said(done + size, total, "checking"))  # type: ignore[misc]
         else:
             found = file_sum(path)["xxh3"]
         if found != known["xxh3"]:
             raise MasterCorrupt(f"{path}: does not have the checksum it was written with; {_CURE}")
         done += int(known["bytes"])
-        progress(done, total, "checking")
+        said(done, total, "checking")
 
 
 def _sum_pages(path: Path, manifest: Manifest, seen: Callable[[int], None]) -> str:
     """Check page by page; the sum of the whole file also covers the order of pages."""
     index = PageIndex.load(path.with_name("index.bin"))
     if index.pages != manifest.pages:
-        raise MasterCorrupt(f"{path.with_name('index.bin')}: has {index.pages} pages, the manifest {manifest.pages}; {_CURE}")
+        raise MasterCorrupt(
+            f"{path.with_name('index.bin')}: has {index.pages} pages, the manifest {manifest.pages}; {_CURE}"
+        )
     digest, count = xxhash.xxh3_64(), 0
     for first, starts, block in _blocks(path, index.page_at):
         for number, (at, end) in enumerate(zip(starts.tolist(), starts.tolist()[1:], strict=False), first):
@@ -100,4 +106,3 @@ def _sum_pages(path: Path, manifest: Manifest, seen: Callable[[int], None]) -> s
     if count != manifest.rows:
         raise MasterCorrupt(f"{path}: has {count} rows, the manifest {manifest.rows}; {_CURE}")
     return digest.hexdigest()
-

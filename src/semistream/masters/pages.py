@@ -15,16 +15,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
 import xxhash
 from numpy.typing import NDArray
 
-from semistream import columns
 from semistream.errors import MasterCorrupt
 from semistream.keys import KeyCodec
+from semistream.masters.sums import Writable
 from semistream.parts import page
 from semistream.parts.memory import I64, U8, view
 from semistream.parts.page import Rows
@@ -48,7 +47,9 @@ def encode_rows(batch: pa.RecordBatch, keys: KeyCodec, codec: RowCodec) -> Rows:
     count = batch.num_rows
     ends = np.zeros(count + 1, np.int64)
     if encoded.sizes is not None:
-        np.cumsum((encoded.sizes + 7) // 8 * 8, out=ends[1:])  # heap of every row padded: a page's rows stay aligned when they move
+        np.cumsum(
+            (encoded.sizes + 7) // 8 * 8, out=ends[1:]
+        )  # heap of every row padded: a page's rows stay aligned when they move
     fixed_bytes = -(-count * codec.width // 8) * 8
     block = np.zeros(fixed_bytes + int(ends[-1]) + 8, np.uint8)[: fixed_bytes + int(ends[-1])]
     places = np.arange(count, dtype=np.int64)
@@ -86,7 +87,9 @@ def slice_rows(rows: Rows, first: int, stop: int) -> Rows:
     """Rows from `first` up to `stop`, without copying their bytes."""
     ends = rows.ends[first : stop + 1]
     heap = rows.heap[int(ends[0]) : int(ends[-1])]
-    return Rows(rows.words[first:stop], rows.fixed[first * rows.width : stop * rows.width], rows.width, heap, ends - ends[0])
+    return Rows(
+        rows.words[first:stop], rows.fixed[first * rows.width : stop * rows.width], rows.width, heap, ends - ends[0]
+    )
 
 
 @dataclass(frozen=True)
@@ -113,15 +116,21 @@ class PageIndex:
         data = path.read_bytes()
         pages = int(np.frombuffer(data, np.int64, 1, 8)[0]) if len(data) >= 16 else -1
         if pages < 0 or len(data) != 24 + 17 * pages or data[:8] != xxhash.xxh3_64(data[16:]).digest():
-            raise MasterCorrupt(f"{path}: the index is damaged ({len(data)} bytes); rebuild the master or go back to an older version")
+            raise MasterCorrupt(
+                f"{path}: the index is damaged ({len(data)} bytes); rebuild the master or go back to an older version"
+            )
         words = np.frombuffer(data, np.int64, pages, 16)
-        return cls(words, np.frombuffer(data, np.int64, pages + 1, 16 + 8 * pages), np.frombuffer(data, np.uint8, pages, 24 + 16 * pages))
+        return cls(
+            words,
+            np.frombuffer(data, np.int64, pages + 1, 16 + 8 * pages),
+            np.frombuffer(data, np.uint8, pages, 24 + 16 * pages),
+        )
 
 
 class PageWriter:
     """Writes rows, in the order they come, as pages."""
 
-    def __init__(self, file: BinaryIO, codec: RowCodec, page_bytes: int) -> None:
+    def __init__(self, file: Writable, codec: RowCodec, page_bytes: int) -> None:
         self._file, self._codec, self._page_bytes = file, codec, page_bytes
         self._cell_offsets = np.array([column.offset for column in codec.cells], np.int64)
         self._rest: Rows | None = None
@@ -164,7 +173,9 @@ class PageWriter:
         first = 0
         while first < sizes.size:
             stop = first + max(1, int(np.searchsorted(np.cumsum(sizes[first:]), _WRITE_BYTES, "right")))
-            self._write_block(rows, starts[first : stop + 1], sizes[first:stop], self._rows + int(starts[first] - starts[0]))
+            self._write_block(
+                rows, starts[first : stop + 1], sizes[first:stop], self._rows + int(starts[first] - starts[0])
+            )
             first = stop
         self._first_words.append(rows.words[starts[:-1]])
         self._last_words.append(rows.words[starts[1:] - 1])
@@ -183,7 +194,10 @@ class PageWriter:
 def _set_checksums(block: U8, page_at: I64, sizes: I64) -> None:
     """Write the checksum of every page into its header."""
     data = memoryview(block)  # type: ignore[arg-type]  # numpy arrays are buffers
-    sums = [xxhash.xxh3_64_intdigest(data[at + 16 : at + size]) for at, size in zip(page_at.tolist(), sizes.tolist(), strict=True)]
+    sums = [
+        xxhash.xxh3_64_intdigest(data[at + 16 : at + size])
+        for at, size in zip(page_at.tolist(), sizes.tolist(), strict=True)
+    ]
     block.view(np.uint64)[(page_at >> 3) + 1] = sums
 
 

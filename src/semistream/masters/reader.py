@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from semistream.budget import Share, Slab
 from semistream.errors import MasterCorrupt, MasterNotFound
@@ -105,12 +107,14 @@ class FileReader:
         while got < size:  # a signal or the end of a truncated file
             more = os.preadv(self._file, [block[got:].data], begin + got)
             if not more:
-                raise MasterCorrupt(f"{self._path}: ends at byte {begin + got}, inside page {first}; rebuild the master")
+                raise MasterCorrupt(
+                    f"{self._path}: ends at byte {begin + got}, inside page {first}; rebuild the master"
+                )
             got += more
         if self._drop:
             os.posix_fadvise(self._file, begin, size, os.POSIX_FADV_DONTNEED)
         ends = (starts - begin).tolist()
-        for number, (at, end) in enumerate(zip(ends, ends[1:], strict=False), first):
+        for number, (at, end) in enumerate(pairwise(ends), first):
             if not checksum_is_right(block[at:end]):
                 raise MasterCorrupt(
                     f"{self._path}: page {number} (byte {begin + at}) does not have the checksum it was written with; "
@@ -190,10 +194,12 @@ def _open(path: Path, direct: bool) -> tuple[int, bool]:
                 pass
         return os.open(path, os.O_RDONLY), direct and hasattr(os, "posix_fadvise")
     except FileNotFoundError as error:
-        raise MasterNotFound(f"{path}: this version of the master is gone or was never finished; open the master again") from error
+        raise MasterNotFound(
+            f"{path}: this version of the master is gone or was never finished; open the master again"
+        ) from error
 
 
-def _copy(slab: Slab, array: I64) -> Any:
+def _copy(slab: Slab, array: NDArray[Any]) -> Any:
     taken = slab.take("index", array.size, array.dtype)
     taken[:] = array
     return taken

@@ -151,7 +151,9 @@ def _from_batch(batch: pa.RecordBatch, width: int) -> Rows:
     fixed, heap = columns.to_plain(batch.column("fixed")), columns.to_plain(batch.column("heap"))
     first, last = int(heap.starts[0]), int(heap.starts[-1])
     start = int(fixed.starts[0])
-    return Rows(words, fixed.data[start : start + words.size * width], width, heap.data[first:last], heap.starts - first)
+    return Rows(
+        words, fixed.data[start : start + words.size * width], width, heap.data[first:last], heap.starts - first
+    )
 
 
 def numbered(words: I64, first: int) -> Rows:

@@ -61,7 +61,9 @@ def _files(system: fs.FileSystem, folder: str, text: str) -> list[str]:
         if table_format == "Iceberg" and not parts[-1].endswith(".metadata.json"):
             continue
         if table_format is not None:
-            raise SourceError(f"{text}: is a {table_format} table; open it with a {table_format} library and give its Arrow reader")
+            raise SourceError(
+                f"{text}: is a {table_format} table; open it with a {table_format} library and give its Arrow reader"
+            )
     hidden = ("_", ".")  # markers such as _SUCCESS
     paths = sorted(i.path for i in found if i.is_file and not any(part.startswith(hidden) for part in below[i.path]))
     if not paths:

@@ -52,7 +52,8 @@ class Source:
 
 def open_source(source: Any) -> Source:
     """Recognise `source` and read its schema: an Arrow table, batch, reader or dataset, a path or folder of Parquet, CSV or Arrow files,
-    a pandas or Polars frame, anything with an Arrow C stream, an iterable of batches, or `sqlite:///file.db?table=t`."""
+    a pandas or Polars frame, anything with an Arrow C stream, an iterable of batches, or `sqlite:///file.db?table=t`.
+    """
     name = _name(source)
     try:
         return _recognise(source, name)
@@ -89,7 +90,9 @@ def _recognise(source: Any, name: str) -> Source:
     )
 
 
-def make_source(name: str, schema: pa.Schema, rows: int | None, start: Callable[[], Iterable[pa.RecordBatch]]) -> Source:
+def make_source(
+    name: str, schema: pa.Schema, rows: int | None, start: Callable[[], Iterable[pa.RecordBatch]]
+) -> Source:
     """A source of rows with these columns; what a frame library noted beside the columns does not travel."""
     return Source(name, schema.remove_metadata(), rows, start)
 
@@ -111,7 +114,9 @@ def _from_pandas(frame: Any, name: str) -> Source:
 
     def slices() -> Iterator[pa.RecordBatch]:
         for start in range(0, len(frame), BATCH_ROWS):
-            yield pa.RecordBatch.from_pandas(frame.iloc[start : start + BATCH_ROWS], schema=schema, preserve_index=False)
+            yield pa.RecordBatch.from_pandas(
+                frame.iloc[start : start + BATCH_ROWS], schema=schema, preserve_index=False
+            )
 
     return make_source(name, schema, len(frame), slices)
 
@@ -133,7 +138,9 @@ def _from_iterable(source: Iterable[Any], name: str) -> Source:
     batches = (batch for item in source for batch in _item_batches(item, name))
     first = next(batches, None)
     if first is None:
-        raise SourceError(f"{name}: gave no batch, so its columns are unknown; give an empty pyarrow table with the columns instead")
+        raise SourceError(
+            f"{name}: gave no batch, so its columns are unknown; give an empty pyarrow table with the columns instead"
+        )
     return make_source(name, first.schema, None, lambda: chain([first], batches))
 
 
@@ -159,15 +166,23 @@ def _checked(batch: pa.RecordBatch, schema: pa.Schema, name: str) -> pa.RecordBa
         raise SourceError(f"{name}: a batch has columns {batch.schema.names}, the first one had {schema.names}")
     for came, wanted in zip(batch.schema, schema, strict=True):
         if came.type != wanted.type:
-            raise SourceError(f"{name}: column {wanted.name} is {came.type} in one batch and {wanted.type} in the first one")
+            raise SourceError(
+                f"{name}: column {wanted.name} is {came.type} in one batch and {wanted.type} in the first one"
+            )
     for column, wanted in zip(batch.columns, schema, strict=True):
         if not wanted.nullable and column.null_count:
-            raise SourceError(f"{name}: column {wanted.name} is declared never to be null, and {column.null_count} values are")
+            raise SourceError(
+                f"{name}: column {wanted.name} is declared never to be null, and {column.null_count} values are"
+            )
     return pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 
 
 def _name(source: Any) -> str:
-    return str(source) if isinstance(source, str | PathLike) else f"source ({type(source).__module__}.{type(source).__name__})"
+    return (
+        str(source)
+        if isinstance(source, str | PathLike)
+        else f"source ({type(source).__module__}.{type(source).__name__})"
+    )
 
 
 def _text(exc: Exception) -> str:

@@ -10,22 +10,32 @@ from __future__ import annotations
 import sqlite3
 import sys
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import pyarrow as pa
 
-from semistream.errors import ColumnError, MasterBusy, MasterCorrupt, MasterNotFound, SourceError, UsageError
+from semistream.errors import ColumnError, MasterBusy, MasterCorrupt, MasterNotFound, UsageError
 from semistream.keys import KeyCodec
 from semistream.masters import sqlite_pages as pages
 from semistream.masters.export import write_file
 from semistream.masters.pages import encode_rows, stored_codec
+from semistream.masters.progress import Progress
 from semistream.masters.sqlite_reader import SqliteReader
-from semistream.masters.sqlite_rows import FETCH_ROWS, Relation, SqliteUrl, connect, describe, parse_sqlite_url, quoted, to_batch
+from semistream.masters.sqlite_rows import (
+    FETCH_ROWS,
+    Relation,
+    SqliteUrl,
+    connect,
+    describe,
+    parse_sqlite_url,
+    quoted,
+    to_batch,
+)
 from semistream.records import RowCodec
 
 _PAGE_BYTES: Final = 16 << 10
@@ -42,7 +52,9 @@ class SqliteMaster:
         self.name = url
         parsed = parse_sqlite_url(url)
         if parsed.table is None:
-            raise UsageError(f"{url}: a query has no index and no row numbers; give table=, or build a master from the query")
+            raise UsageError(
+                f"{url}: a query has no index and no row numbers; give table=, or build a master from the query"
+            )
         if not parsed.path.is_file():
             raise MasterNotFound(f"{url}: there is no file {parsed.path}")
         self._where = f"{parsed.path} ({parsed.table})"
@@ -72,7 +84,12 @@ class SqliteMaster:
         missing = [name for name in key if name not in self.schema.names]
         if missing or not key:
             raise ColumnError(
-                f"{self.name}: " + (f"there is no column {missing[0]!r}" if missing else "has no primary key; add &key=column to the URL")
+                f"{self.name}: "
+                + (
+                    f"there is no column {missing[0]!r}"
+                    if missing
+                    else "has no primary key; add &key=column to the URL"
+                )
                 + f"; columns are {', '.join(self.schema.names)}"
             )
         self.keys = KeyCodec([self.schema.field(name) for name in key])
@@ -150,7 +167,7 @@ class SqliteMaster:
             "columns": {field.name: str(field.type) for field in self.schema},
         }
 
-    def verify(self, progress: Callable[[int, int | None, str], None] | None = None) -> None:
+    def verify(self, progress: Progress | None = None) -> None:
         """Let SQLite check the file, and read every value."""
         found = self.link.execute("PRAGMA integrity_check(1)").fetchone()[0]
         if found != "ok":
@@ -173,7 +190,7 @@ class SqliteMaster:
         """End the read transaction; readers of this master end with it."""
         self._finalizer()
 
-    def __enter__(self) -> SqliteMaster:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -89,9 +89,10 @@ def indexed_order(link: sqlite3.Connection, relation: Relation, table: str, key:
         return None
     for columns in _indexes(link, table):
         front = columns[: len(key)]
-        if {name for name, _, _ in front} == set(key) and len({descending for _, descending, _ in front}) == 1:
-            if all(collation == "BINARY" or kinds[name] != pa.string() for name, _, collation in front):
-                return [name for name, _, _ in front]
+        one_direction = len({descending for _, descending, _ in front}) == 1
+        by_bytes = all(collation == "BINARY" or kinds.get(name) != pa.string() for name, _, collation in front)
+        if {name for name, _, _ in front} == set(key) and one_direction and by_bytes:
+            return [name for name, _, _ in front]
     return None
 
 
@@ -100,9 +101,13 @@ def check_keys(link: sqlite3.Connection, relation: Relation, key: Sequence[str])
     for name in key:
         kind = relation.schema.field(name).type
         wanted = ", ".join(f"'{stored}'" for stored in _STORED[kind])
-        query = f"SELECT {quoted(name)} FROM {relation.sql} WHERE typeof({quoted(name)}) NOT IN ('null', {wanted}) LIMIT 1"
+        query = (
+            f"SELECT {quoted(name)} FROM {relation.sql} WHERE typeof({quoted(name)}) NOT IN ('null', {wanted}) LIMIT 1"
+        )
         for (value,) in link.execute(query):
-            raise SourceError(f"{relation.where}: key column {name} (read as {kind}) holds {value!r:.60}, which does not fit; correct it")
+            raise SourceError(
+                f"{relation.where}: key column {name} (read as {kind}) holds {value!r:.60}, which does not fit; correct it"
+            )
 
 
 def key_sql(name: str, kind: pa.DataType) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from math import isnan
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -78,7 +79,9 @@ class SqliteReader:
             self._last = (-1, -1)
             for section, low, high, begin in self._pieces(first, stop):
                 condition, values = section.condition(low, high)
-                rows = self._rows(f"FROM {self._relation.sql} AS t WHERE {condition} ORDER BY {section.order()}", values)
+                rows = self._rows(
+                    f"FROM {self._relation.sql} AS t WHERE {condition} ORDER BY {section.order()}", values
+                )
                 starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(section.counts[low:high])])
                 self._put(rows, starts, page_at[begin - first : begin - first + high - low])
             self._last = (first, stop)
@@ -146,7 +149,7 @@ class SqliteReader:
             stored = tuple(_stored(key[place]) for place in places)
             if None in stored:
                 found.update((number, number + 1) for number in range(len(present.bounds), self.pages))
-            elif not any(value != value for value in stored):  # SQLite has no NaN
+            elif not any(isinstance(value, float) and isnan(value) for value in stored):  # SQLite has no NaN
                 number = present.find(stored)
                 found.update([(number, number + 1)] if number >= 0 else [])
         return sorted(found)

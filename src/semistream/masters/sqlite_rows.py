@@ -26,7 +26,7 @@ from semistream.masters.sources import Source, make_source
 FETCH_ROWS: Final = 8_192
 _FORM: Final = "sqlite:///file.db?table=name, with &key=a,b for a master in place, or sqlite:///file.db?query=SELECT..."
 _DECIMAL: Final = re.compile(r"(?:DECIMAL|NUMERIC)\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
-_EPOCH: Final = datetime(1970, 1, 1)
+_EPOCH: Final = datetime.fromisoformat("1970-01-01")
 _BY_NAME: Final[tuple[tuple[str, pa.DataType], ...]] = (  # first match wins, as in SQLite's own rules
     (r"BOOL", pa.bool_()),
     (r"TIMESTAMPTZ|TIMESTAMP WITH TIME ZONE", pa.timestamp("us", tz="UTC")),
@@ -70,14 +70,17 @@ def parse_sqlite_url(url: str) -> SqliteUrl:
     if parts.netloc or not parts.path.strip("/") or unknown or ("table" in asked) == ("query" in asked):
         raise UsageError(f"{url}: need {_FORM}")
     key = tuple(name for name in asked.get("key", [""])[0].split(",") if name)
-    return SqliteUrl(Path(unquote(parts.path)[1:]), *(asked.get(name, [None])[0] for name in ("table", "query")), key)
+    table, query = (asked[name][0] if name in asked else None for name in ("table", "query"))
+    return SqliteUrl(Path(unquote(parts.path)[1:]), table, query, key)
 
 
 def connect(path: Path, where: str) -> sqlite3.Connection:
     """A read-only connection inside one read transaction: what it sees does not change while it is open."""
     if not path.is_file():
         raise SourceError(f"{where}: there is no file {path}")
-    link = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None, check_same_thread=False)
+    link = sqlite3.connect(
+        f"{path.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
+    )
     link.execute("BEGIN")
     link.execute("SELECT count(*) FROM sqlite_master").fetchone()  # a transaction begins with its first read
     return link
@@ -117,7 +120,9 @@ def describe(link: sqlite3.Connection, url: SqliteUrl, where: str) -> Relation:
 
 
 def _tables(link: sqlite3.Connection) -> list[str]:
-    return [row[0] for row in link.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")]
+    return [
+        row[0] for row in link.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
+    ]
 
 
 def _arrow_type(link: sqlite3.Connection, sql: str, column: str, declared: str, where: str) -> pa.DataType:

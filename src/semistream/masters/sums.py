@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 import xxhash
+
+
+class Writable(Protocol):
+    """Something that bytes can be appended to."""
+
+    def write(self, data: memoryview, /) -> int:
+        """Append these bytes."""
 
 
 class SummedFile:

@@ -6,9 +6,13 @@ compiled by numba, hold the only loops over tuples in the project, and know noth
 
     memory.py        the slab: one block of bytes, seen as 1-, 2-, 4- and 8-byte words
     rows.py          rows of bytes <-> columns
+    cells.py         byte strings side by side, for nested values
     words.py         64-bit key words and the byte hash
     page.py          what a page of master rows looks like in memory
-    stream_table.py  pending stream tuples by key word, and what they carry
-    arrival_queue.py pending stream tuples by age
+    slots.py         everything that belongs to a pending stream tuple; the arrival queue
+    stream_table.py  pending stream tuples by key word
+    probing.py       the rows of a load against the stream table
+    row_heap.py      variable-length bytes of pending tuples
+    order.py         which prefix of the stream is finished
     waits.py         how long tuples waited, as a histogram
 """

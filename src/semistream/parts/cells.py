@@ -67,7 +67,9 @@ def join_cells(starts: I64, child: U8, groups: I64, valid: U8, data: U8, cursor:
 
 @kernel
 def _length(data: U8, at: int) -> int:
-    return np.int64(data[at]) | np.int64(data[at + 1]) << 8 | np.int64(data[at + 2]) << 16 | np.int64(data[at + 3]) << 24
+    return (
+        np.int64(data[at]) | np.int64(data[at + 1]) << 8 | np.int64(data[at + 2]) << 16 | np.int64(data[at + 3]) << 24
+    )
 
 
 @kernel

@@ -7,6 +7,7 @@ numba leaves out of its cache key). A folder that cannot be written costs a comp
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import sys
@@ -19,7 +20,7 @@ import numba
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
-_count = 0
+_names: list[str] = []  # of all kernels, to say how many there are to compile
 
 
 def _digest() -> str:
@@ -42,7 +43,9 @@ def _cache_folder() -> Path:
     """`$SEMISTREAM_KERNEL_CACHE`, else the user's cache folder, else a private folder under the temporary one."""
     chosen = os.environ.get("SEMISTREAM_KERNEL_CACHE")
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    bases = [Path(chosen)] if chosen else [home / "semistream", Path(tempfile.gettempdir()) / f"semistream-{os.getuid()}"]
+    bases = (
+        [Path(chosen)] if chosen else [home / "semistream", Path(tempfile.gettempdir()) / f"semistream-{os.getuid()}"]
+    )
     name = f"kernels-{_digest()}"
     return next((base / name for base in bases if _writable(base / name)), bases[-1] / name)
 
@@ -52,8 +55,7 @@ CACHE_FOLDER = _cache_folder()
 
 def kernel(function: Kernel) -> Kernel:
     """Compile `function` on first use, without the GIL, cached on disk under the digest of all kernel sources."""
-    global _count
-    _count += 1
+    _names.append(function.__name__)
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(CACHE_FOLDER)  # read by numba while it decorates; other users of numba keep their own
     try:
@@ -69,12 +71,8 @@ def announce_compilation() -> None:
     marker = CACHE_FOLDER / "announced"
     if marker.exists():
         return
-    print(
-        f"semistream: compiling {_count} kernels for this machine (once; about 20 s; kept in {CACHE_FOLDER})",
-        file=sys.stderr,
-        flush=True,
+    sys.stderr.write(
+        f"semistream: compiling {len(_names)} kernels for this machine (once; about 20 s; kept in {CACHE_FOLDER})\n"
     )
-    try:
+    with contextlib.suppress(OSError):  # a read-only folder: every process compiles, and every process says so
         marker.touch()
-    except OSError:
-        pass  # a read-only folder: every process compiles, and every process says so

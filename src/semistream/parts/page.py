@@ -78,7 +78,9 @@ def fill_pages(memory: Memory, page_at: I64, rows: Rows, starts: I64, first_row:
         heap_bytes = rows.ends[stop] - rows.ends[first]
         for i in range(count):
             memory.b8[(at >> 3) + 4 + i] = np.uint64(rows.words[first + i])
-        if width % 8 == 0:  # eight bytes at a time: numba makes no memcpy of a byte loop between arrays that may overlap
+        if (
+            width % 8 == 0
+        ):  # eight bytes at a time: numba makes no memcpy of a byte loop between arrays that may overlap
             words = rows.fixed[first * width : stop * width].view(np.uint64)
             for b in range(words.size):
                 memory.b8[(at + body >> 3) + b] = words[b]

@@ -60,7 +60,9 @@ def pack_bytes(values: U8, size: int, picks: I64, rows: U8, row_at: I64, offset:
 
 
 @kernel
-def pack_cells(starts: I64, data: U8, picks: I64, memory: Memory, row_at: I64, heap_at: I64, used: I64, offset: int) -> None:
+def pack_cells(
+    starts: I64, data: U8, picks: I64, memory: Memory, row_at: I64, heap_at: I64, used: I64, offset: int
+) -> None:
     """Copy values of variable length behind the `used` heap bytes of each row, and their cells into the rows."""
     for i in range(picks.size):
         start, stop = starts[picks[i]], starts[picks[i] + 1]
@@ -171,7 +173,9 @@ def cell_bytes(words: NDArray[np.uint32], row_at: I64, offset: int) -> int:
 
 
 @kernel
-def gather_cells(source: Memory, row_at: I64, heap_at: I64, offset: int, ends: NDArray[np.signedinteger], data: U8, first: int) -> None:
+def gather_cells(
+    source: Memory, row_at: I64, heap_at: I64, offset: int, ends: NDArray[np.signedinteger], data: U8, first: int
+) -> None:
     """Append one variable column of rows: `ends[i]` is the end of value i in `data`, `ends[first]` where this call starts to write."""
     end = np.int64(ends[first])
     for i in range(row_at.size):

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from numpy.typing import NDArray
 import numpy as np
+from numpy.typing import NDArray
 
 from semistream.parts.compiler import kernel
-from semistream.parts.memory import I32, I64, U8
+from semistream.parts.memory import I64, U8
 
 # columns of `links` and of `wide`
 NEXT, PREV, OLDER, NEWER = 0, 1, 2, 3

@@ -9,8 +9,7 @@ One chain a word, and not one a bucket: with skewed keys a chain of thousands of
 words of its bucket. The back link makes leaving by identity cheap (MESHJOIN expires tuples, not keys). No word is reserved to
 mean "empty": an entry is empty when its tag is 0.
 
-Most rows of a master meet no waiting tuple. The tags, one byte of hash an entry, turn them away from an array small enough for the
-second-level cache: `pick_rows` sifts a load by tags alone, and everything after it sees only rows that probably match.
+The tags, one byte of hash an entry, answer most probes from an array small enough for the second-level cache.
 """
 
 from __future__ import annotations
@@ -20,13 +19,15 @@ from typing import NamedTuple
 import numpy as np
 
 from semistream.parts.compiler import kernel
-from semistream.parts.memory import I32, I64, U8, Memory
+from semistream.parts.memory import I32, I64, U8
 from semistream.parts.slots import Slots
 from semistream.parts.words import spread
 
 # positions in `state`
 FREE_HEAD, PENDING, KEYS = 0, 1, 2
-ENTRIES_PER_SLOT = 1.5  # load factor 2/3 when all pending words differ: about 2 steps a successful probe, 5 an unsuccessful one
+ENTRIES_PER_SLOT = (
+    1.5  # load factor 2/3 when all pending words differ: about 2 steps a successful probe, 5 an unsuccessful one
+)
 ENTRY_BYTES = 1 + 8 + 4
 
 
@@ -38,14 +39,6 @@ class StreamTable(NamedTuple):
     entry_head: I32
     slots: Slots
     state: I64
-
-
-class Picked(NamedTuple):
-    """Rows of a load whose word has a waiting tuple, most likely: word, place, heap base."""
-
-    words: I64
-    row_at: I64
-    heap_at: I64
 
 
 def entries_for(slots: int) -> int:
@@ -63,12 +56,14 @@ def reset(table: StreamTable) -> None:
 
 
 @kernel
-def _home(mixed: np.uint64, size: int) -> int:
+def home_of(mixed: np.uint64, size: int) -> int:
+    """Entry where the probe for a mixed word begins."""
     return np.int64(((mixed >> np.uint64(32)) * np.uint64(size)) >> np.uint64(32))
 
 
 @kernel
-def _tag(mixed: np.uint64) -> np.uint8:
+def tag_of(mixed: np.uint64) -> np.uint8:
+    """Tag of a mixed word, never 0."""
     return np.uint8((mixed & np.uint64(0xFF)) | np.uint64(1))
 
 
@@ -77,7 +72,7 @@ def find(table: StreamTable, word: int) -> int:
     """Entry of a word, or the empty entry where it would go."""
     size = table.tag.size
     mixed = spread(word)
-    tag, entry = _tag(mixed), _home(mixed, size)
+    tag, entry = tag_of(mixed), home_of(mixed, size)
     while table.tag[entry] != 0 and (table.tag[entry] != tag or table.entry_word[entry] != word):
         entry += 1
         if entry == size:
@@ -119,7 +114,7 @@ def drop_entry(table: StreamTable, entry: int) -> None:
             at = 0
         if table.tag[at] == 0:
             break
-        home = _home(spread(table.entry_word[at]), size)
+        home = home_of(spread(table.entry_word[at]), size)
         reachable = (hole < home <= at) if hole <= at else (home > hole or home <= at)
         if not reachable:
             table.tag[hole] = table.tag[at]
@@ -142,7 +137,7 @@ def admit(table: StreamTable, words: I64, picks: I64, position: int, admitted: I
         entry = find(table, word)
         head = -1
         if table.tag[entry] == 0:
-            table.tag[entry] = _tag(spread(word))
+            table.tag[entry] = tag_of(spread(word))
             table.entry_word[entry] = word
             table.state[2] += 1
         else:
@@ -194,94 +189,6 @@ def free(table: StreamTable, picks: I64) -> None:
         table.slots.links[slot, 0] = table.state[0]
         table.state[0] = slot
         table.state[1] -= 1
-
-
-@kernel
-def pick_rows(table: StreamTable, memory: Memory, page_at: I64, width: int, cursor: I64, picked: Picked) -> int:
-    """Sift rows of pages by tags, until `picked` is full; returns how many were picked. `cursor` (page, row) says where to go on."""
-    size = table.tag.size
-    count = 0
-    while cursor[0] < page_at.size:
-        at = page_at[cursor[0]]
-        rows = np.int64(memory.b4[(at >> 2) + 1])
-        first = at + np.int64(memory.b4[(at >> 2) + 6])
-        stop = min(rows, cursor[1] + picked.words.size - count)
-        for row in range(cursor[1], stop):
-            word = np.int64(memory.b8[(at >> 3) + 4 + row])
-            mixed = spread(word)
-            tag, entry = _tag(mixed), _home(mixed, size)
-            while table.tag[entry] != 0 and table.tag[entry] != tag:
-                entry += 1
-                if entry == size:
-                    entry = 0
-            picked.words[count] = word  # written in any case, counted only if it stays: no branch to mispredict
-            picked.row_at[count] = first + row * width
-            picked.heap_at[count] = at
-            count += 1 if table.tag[entry] != 0 else 0
-        if stop < rows:
-            cursor[1] = stop
-            return count
-        cursor[0] += 1
-        cursor[1] = 0
-    return count
-
-
-@kernel
-def probe(table: StreamTable, picked: Picked, cursor: I64, found: Picked) -> int:
-    """Pair picked rows with every pending tuple of their word, until `found` is full; returns the number of pairs.
-
-    `cursor` (row, slot) says where to go on; its first number equals the number of rows when all is done. `found.words` gets slots.
-    """
-    pairs = 0
-    while cursor[0] < picked.words.size:
-        row = cursor[0]
-        slot = cursor[1] if cursor[1] >= 0 else head_of(table, picked.words[row])
-        while slot >= 0:
-            if pairs == found.words.size:
-                cursor[1] = slot
-                return pairs
-            found.words[pairs] = slot
-            found.row_at[pairs] = picked.row_at[row]
-            found.heap_at[pairs] = picked.heap_at[row]
-            pairs += 1
-            slot = np.int64(table.slots.links[slot, 0])
-        cursor[1] = -1
-        cursor[0] += 1
-    return pairs
-
-
-@kernel
-def claim(table: StreamTable, picked: Picked, cursor: I64, found: Picked, heads: I64, more: bool) -> int:
-    """As `probe`, for rows in word order: when a word's rows end, its tuples have seen all they can match and are detached.
-
-    `heads` collects the chains that left; `cursor[2]` counts them. With `more`, rows of the last word may follow in another call.
-    """
-    pairs = 0
-    while cursor[0] < picked.words.size:
-        row = cursor[0]
-        word = picked.words[row]
-        entry = find(table, word)
-        if table.tag[entry] != 0:
-            if cursor[2] == heads.size:
-                return pairs
-            slot = cursor[1] if cursor[1] >= 0 else np.int64(table.entry_head[entry])
-            while slot >= 0:
-                if pairs == found.words.size:
-                    cursor[1] = slot
-                    return pairs
-                found.words[pairs] = slot
-                found.row_at[pairs] = picked.row_at[row]
-                found.heap_at[pairs] = picked.heap_at[row]
-                pairs += 1
-                slot = np.int64(table.slots.links[slot, 0])
-            ends = not more if row + 1 == picked.words.size else picked.words[row + 1] != word
-            if ends:
-                heads[cursor[2]] = table.entry_head[entry]
-                cursor[2] += 1
-                drop_entry(table, entry)
-        cursor[1] = -1
-        cursor[0] += 1
-    return pairs
 
 
 @kernel

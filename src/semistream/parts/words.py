@@ -86,6 +86,14 @@ def append_cell(starts: I64, source: U8, valid: U8, data: U8, cursor: I64) -> No
         cursor[i] += 5 + length
 
 
+class Side(NamedTuple):
+    """Rows of one side of a comparison."""
+
+    memory: Memory
+    row_at: I64
+    heap_at: I64
+
+
 class KeyPlaces(NamedTuple):
     """Where a row shows its key for verification: its null bit (0: never missing) and its cell (offset -1: none)."""
 
@@ -95,8 +103,8 @@ class KeyPlaces(NamedTuple):
 
 
 @kernel
-def same_keys(stream: tuple[Memory, I64, I64], master: tuple[Memory, I64, I64], places: tuple[KeyPlaces, KeyPlaces], null_safe: bool, same: U8) -> None:
-    """Whether pairs of rows with equal words have equal keys. Both sides: memory, row_at, heap_at."""
+def same_keys(stream: Side, master: Side, places: tuple[KeyPlaces, KeyPlaces], null_safe: bool, same: U8) -> None:
+    """Whether pairs of rows with equal words have equal keys."""
     s_memory, s_row, s_heap = stream
     m_memory, m_row, m_heap = master
     s, m = places

@@ -1,0 +1,117 @@
+"""Probing: the rows of a load against the stream table.
+
+    pages -> pick_rows -> rows that probably match -> probe or claim -> pairs (slot, row)
+
+Most rows of a master meet no waiting tuple. `pick_rows` turns them away by their tags alone, without a branch that depends on the
+outcome, so that the processor overlaps the cache misses of many rows; everything after it sees few rows.
+
+All three stop when their output is full and go on where the cursor says: a key with thousands of rows and thousands of waiting tuples gives
+any number of pairs, and the list of pairs has one size.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from semistream.parts.compiler import kernel
+from semistream.parts.memory import I64, Memory
+from semistream.parts.stream_table import StreamTable, drop_entry, find, head_of, home_of, tag_of
+from semistream.parts.words import spread
+
+
+class Picked(NamedTuple):
+    """Rows of a load whose word has a waiting tuple, most likely: word, place, heap base."""
+
+    words: I64
+    row_at: I64
+    heap_at: I64
+
+
+@kernel
+def pick_rows(table: StreamTable, memory: Memory, page_at: I64, width: int, cursor: I64, picked: Picked) -> int:
+    """Sift rows of pages by tags, until `picked` is full; returns how many were picked. `cursor` (page, row) says where to go on."""
+    size = table.tag.size
+    count = 0
+    while cursor[0] < page_at.size:
+        at = page_at[cursor[0]]
+        rows = np.int64(memory.b4[(at >> 2) + 1])
+        first = at + np.int64(memory.b4[(at >> 2) + 6])
+        stop = min(rows, cursor[1] + picked.words.size - count)
+        for row in range(cursor[1], stop):
+            word = np.int64(memory.b8[(at >> 3) + 4 + row])
+            mixed = spread(word)
+            tag, entry = tag_of(mixed), home_of(mixed, size)
+            while table.tag[entry] != 0 and table.tag[entry] != tag:
+                entry += 1
+                if entry == size:
+                    entry = 0
+            picked.words[count] = word  # written in any case, counted only if it stays: no branch to mispredict
+            picked.row_at[count] = first + row * width
+            picked.heap_at[count] = at
+            count += 1 if table.tag[entry] != 0 else 0
+        if stop < rows:
+            cursor[1] = stop
+            return count
+        cursor[0] += 1
+        cursor[1] = 0
+    return count
+
+
+@kernel
+def probe(table: StreamTable, picked: Picked, cursor: I64, found: Picked) -> int:
+    """Pair picked rows with every pending tuple of their word, until `found` is full; returns the number of pairs.
+
+    `cursor` (row, slot) says where to go on; its first number equals the number of rows when all is done. `found.words` gets slots.
+    """
+    pairs = 0
+    while cursor[0] < picked.words.size:
+        row = cursor[0]
+        slot = cursor[1] if cursor[1] >= 0 else head_of(table, picked.words[row])
+        while slot >= 0:
+            if pairs == found.words.size:
+                cursor[1] = slot
+                return pairs
+            found.words[pairs] = slot
+            found.row_at[pairs] = picked.row_at[row]
+            found.heap_at[pairs] = picked.heap_at[row]
+            pairs += 1
+            slot = np.int64(table.slots.links[slot, 0])
+        cursor[1] = -1
+        cursor[0] += 1
+    return pairs
+
+
+@kernel
+def claim(table: StreamTable, picked: Picked, cursor: I64, found: Picked, heads: I64, more: bool) -> int:
+    """As `probe`, for rows in word order: when a word's rows end, its tuples have seen all they can match and are detached.
+
+    `heads` collects the chains that left; `cursor[2]` counts them. With `more`, rows of the last word may follow in another call.
+    """
+    pairs = 0
+    while cursor[0] < picked.words.size:
+        row = cursor[0]
+        word = picked.words[row]
+        entry = find(table, word)
+        if table.tag[entry] != 0:
+            if cursor[2] == heads.size:
+                return pairs
+            slot = cursor[1] if cursor[1] >= 0 else np.int64(table.entry_head[entry])
+            while slot >= 0:
+                if pairs == found.words.size:
+                    cursor[1] = slot
+                    return pairs
+                found.words[pairs] = slot
+                found.row_at[pairs] = picked.row_at[row]
+                found.heap_at[pairs] = picked.heap_at[row]
+                pairs += 1
+                slot = np.int64(table.slots.links[slot, 0])
+            ends = not more if row + 1 == picked.words.size else picked.words[row + 1] != word
+            if ends:
+                heads[cursor[2]] = table.entry_head[entry]
+                cursor[2] += 1
+                drop_entry(table, entry)
+        cursor[1] = -1
+        cursor[0] += 1
+    return pairs

@@ -1,0 +1,320 @@
+"""Would the contract notice? Each fault is planted into the running library, and a check of the contract must fail.
+
+The faults are the ones recipes of this family are known for (the papers' own among them), and those of the parts round
+them. Every check is first seen to pass without the fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from semistream import budget, columns, join, keys, settle
+from semistream.algorithms import meshjoin
+from semistream.errors import NoProgress
+from semistream.masters.reader import FileReader
+from semistream.pending import Pending
+from semistream.records import Stage
+from semistream.settle import Settler
+from semistream.workshop import Workshop
+from tests.cases import Case
+from tests.contract import test_every_algorithm as contract
+from tests.contract.harness import ALGORITHMS, check_case, opened_master
+from tests.contract.small_cases import crowded_case, full_case, plain_case
+
+ANSWERS = {
+    "plain": lambda: plain_case(300, 400, [1, 7, 64], 300, how="left"),
+    "crowded": crowded_case,
+    "integers": lambda: full_case(("int64",), how="left"),
+    "texts": lambda: full_case(("string",), how="left_anti"),
+    "floats": lambda: full_case(("float64",)),
+    "two columns": lambda: full_case(("int64", "string")),
+    "ordered": lambda: plain_case(300, 400, [1, 7, 64], 300, how="left", ordered=True),
+}
+
+
+def right_answers(algorithm: str) -> None:
+    """Every fixed case gives the oracle's rows, in the smallest budget and in an ample one."""
+    for make in ANSWERS.values():
+        case: Case = make()
+        with opened_master("key", case.master, case.master_key) as master:
+            check_case(master, case, algorithm)
+            check_case(master, case, algorithm, memory=1 << 19)
+
+
+def filtered_answers(algorithm: str) -> None:
+    """The same with a filter on the master."""
+    case = Case(**{**vars(plain_case(50, 60, [], 100, how="left")), "where": "some"})
+    with opened_master("key", case.master, case.master_key) as master:
+        check_case(master, case, algorithm)
+
+
+def weak_hash(algorithm: str) -> None:
+    """All texts have one word."""
+    with pytest.MonkeyPatch.context() as patch:
+        contract.test_a_weak_hash_costs_time_and_never_an_answer(lambda word: 0, algorithm, patch)
+
+
+def trickle(algorithm: str) -> None:
+    """Tuples leave although nothing new arrives."""
+    contract.test_nothing_new_lets_the_waiting_leave("key", algorithm)
+
+
+def bounded_wait(algorithm: str) -> None:
+    """Nobody waits longer than `max_wait`."""
+    contract.test_max_wait_in_tuples_bounds_the_wait(10, algorithm)
+
+
+def early_close(algorithm: str) -> None:
+    """A consumer that goes away leaves nothing behind."""
+    contract.test_closing_early_releases_everything("key", algorithm)
+
+
+def same_again(algorithm: str) -> None:
+    """A run can be repeated."""
+    contract.test_the_same_input_gives_the_same_output_and_counters("key", algorithm)
+
+
+# ------------------------------------------------------------------------------------------------------------- faults
+
+Patch = pytest.MonkeyPatch
+
+
+def nothing(*_: Any) -> Any:
+    return iter(())
+
+
+def tuples_of_the_looked_up_key_stay(patch: Patch) -> None:
+    """As printed: a key that the master lacks stays the oldest for ever."""
+    patch.setattr(Pending, "leave_word", nothing)
+
+
+def nobody_expires(patch: Patch) -> None:
+    patch.setattr(Pending, "leave_oldest", nothing)
+
+
+def a_chunk_expires_one_partition_too_early(patch: Patch) -> None:
+    step = meshjoin.MeshJoin.step
+
+    def early(self):
+        yield from step(self)
+        if self._chunks:
+            yield from self._pending.leave_oldest(self._chunks.popleft())
+
+    patch.setattr(meshjoin.MeshJoin, "step", early)
+
+
+def a_chunk_takes_younger_tuples_of_its_keys_along(patch: Patch) -> None:
+    """As in known prototypes: expiry by key and not by tuple."""
+
+    def by_key(self, count):
+        for _ in range(count):
+            if self.oldest() >= 0:
+                yield from self.leave_word(int(self.words(np.array([self.oldest()]))[0]))
+
+    patch.setattr(Pending, "leave_oldest", by_key)
+
+
+def a_full_stream_table_drops_tuples(patch: Patch) -> None:
+    admit = Pending.admit
+
+    def careless(self, block, most):
+        return min(most, block.picks.size) if admit(self, block, most) else 0
+
+    patch.setattr(Pending, "admit", careless)
+
+
+def unmatched_tuples_are_forgotten(patch: Patch) -> None:
+    patch.setattr(Settler, "_gone", nothing)
+
+
+def a_key_counts_as_complete_at_the_edge_of_a_load(patch: Patch) -> None:
+    patch.setattr(FileReader, "_open_words", lambda self, first, stop: np.zeros(4, np.int64))
+
+
+def the_last_page_of_a_load_is_not_probed(patch: Patch) -> None:
+    read = FileReader.read
+
+    def short(self, first, stop):
+        load = read(self, first, stop)
+        return load._replace(page_at=load.page_at[:-1]) if stop - first > 1 else load
+
+    patch.setattr(FileReader, "read", short)
+
+
+def keys_are_not_verified(patch: Patch) -> None:
+    patch.setattr(settle, "same_keys", lambda ours, theirs, places, null_safe, same: same.fill(1))
+
+
+def a_null_key_is_a_key_like_any_other(patch: Patch) -> None:
+    words = keys.KeyCodec.words
+    patch.setattr(keys.KeyCodec, "words", lambda self, columns_: words(self, columns_)._replace(missing=None))
+
+
+def minus_zero_and_nan_are_just_bits(patch: Patch) -> None:
+    patch.setattr(keys.kernels, "float_words", lambda values, words, bits: np.copyto(words, bits))
+
+
+def the_filter_is_forgotten(patch: Patch) -> None:
+    patch.setattr(Settler, "_passing", lambda self, slots, row_at, heap_at: np.ones(slots.size, bool))
+
+
+def order_is_forgotten(patch: Patch) -> None:
+    patch.setattr(Workshop, "_out", lambda self, batch, positions: iter((batch,)))
+
+
+def staging_is_used_again(patch: Patch) -> None:
+    close, given_away = Stage.close, []
+
+    def reusing(self):
+        for block in given_away:
+            block[:] = 0
+        given_away[:] = [self._target.memory.b1] if self.rows else []
+        return close(self)
+
+    patch.setattr(Stage, "close", reusing)
+
+
+def input_is_written_to(patch: Patch) -> None:
+    encode = Workshop.encode
+
+    def scribbling(self, piece):
+        block = yield from encode(self, piece)
+        columns.borrow(piece.column(0).buffers()[1])[:1] ^= 1
+        return block
+
+    patch.setattr(Workshop, "encode", scribbling)
+
+
+def encoded_pieces_are_kept(patch: Patch) -> None:
+    encode, kept = Workshop.encode, []
+
+    def hoarding(self, piece):
+        block = yield from encode(self, piece)
+        kept.append((block, np.zeros(30 * piece.num_rows, np.int64)))
+        return block
+
+    patch.setattr(Workshop, "encode", hoarding)
+
+
+def the_slab_is_larger_than_the_budget(patch: Patch) -> None:
+    start = budget.Slab.__init__
+
+    def generous(self, total_bytes):
+        start(self, 2 * total_bytes + (16 << 20))
+        self._block[:: budget.mmap.PAGESIZE] = 0
+
+    patch.setattr(budget.Slab, "__init__", generous)
+
+
+def a_part_is_not_in_the_ledger(patch: Patch) -> None:
+    charge = budget.Slab.charge
+
+    def forgetful(self, part, count_bytes):
+        charge(self, part, count_bytes)
+        self.bytes_by_part[part] += self.total_bytes
+
+    patch.setattr(budget.Slab, "charge", forgetful)
+
+
+def the_smallest_budget_is_said_too_low(patch: Patch) -> None:
+    start = budget.BudgetError.__init__
+
+    def low(self, message, *, part, needed_bytes, smallest_bytes):
+        start(self, message, part=part, needed_bytes=needed_bytes, smallest_bytes=smallest_bytes - 4096)
+
+    patch.setattr(budget.BudgetError, "__init__", low)
+
+
+def a_match_is_counted_twice(patch: Patch) -> None:
+    pairs = Settler._pairs
+
+    def double(self, slots, row_at, heap_at):
+        yield from pairs(self, slots, row_at, heap_at)
+        self.counts.matched += slots.size > 0
+
+    patch.setattr(Settler, "_pairs", double)
+
+
+def rests_are_ignored(patch: Patch) -> None:
+    patch.setattr(join._Run, "_rest", nothing)
+
+
+def max_wait_is_ignored(patch: Patch) -> None:
+    patch.setattr(Workshop, "overdue", lambda self: False)
+
+
+def files_stay_open(patch: Patch) -> None:
+    patch.setattr(Workshop, "close", lambda self: None)
+
+
+def output_depends_on_chance(patch: Patch) -> None:
+    flush, chance = Settler.flush, np.random.default_rng()
+
+    def shuffled(self):
+        full = flush(self)
+        if full is None:
+            return None
+        order = chance.permutation(full[0].num_rows)
+        return full[0].take(pa.array(order)), full[1][order]
+
+    patch.setattr(Settler, "flush", shuffled)
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A fault, the check that must notice, and the algorithms it can be planted into (none named: all)."""
+
+    fault: Callable[[Patch], None]
+    check: Callable[[str], None] = right_answers
+    into: tuple[str, ...] = tuple(ALGORITHMS)
+
+
+PLANTED = [
+    Planted(tuples_of_the_looked_up_key_stay, into=("hybridjoin",)),
+    Planted(nobody_expires, into=("meshjoin",)),
+    Planted(a_chunk_expires_one_partition_too_early, into=("meshjoin",)),
+    Planted(a_chunk_takes_younger_tuples_of_its_keys_along, into=("meshjoin",)),
+    Planted(a_full_stream_table_drops_tuples),
+    Planted(unmatched_tuples_are_forgotten),
+    Planted(a_key_counts_as_complete_at_the_edge_of_a_load, into=("hybridjoin",)),
+    Planted(the_last_page_of_a_load_is_not_probed),
+    Planted(keys_are_not_verified, weak_hash),
+    Planted(a_null_key_is_a_key_like_any_other),
+    Planted(minus_zero_and_nan_are_just_bits),
+    Planted(the_filter_is_forgotten, filtered_answers),
+    Planted(order_is_forgotten),
+    Planted(staging_is_used_again),
+    Planted(input_is_written_to),
+    Planted(encoded_pieces_are_kept, contract.test_memory_that_python_and_arrow_hand_out_stays_within_the_budget),
+    Planted(the_slab_is_larger_than_the_budget, contract.test_the_process_grows_by_no_more_than_the_budget),
+    Planted(a_part_is_not_in_the_ledger),
+    Planted(the_smallest_budget_is_said_too_low),
+    Planted(a_match_is_counted_twice),
+    Planted(rests_are_ignored, trickle),
+    Planted(max_wait_is_ignored, bounded_wait),
+    Planted(files_stay_open, early_close),
+    Planted(output_depends_on_chance, same_again),
+]
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("check", dict.fromkeys(planted.check for planted in PLANTED), ids=lambda check: check.__name__)
+def test_the_checks_pass_without_a_fault(check, algorithm):
+    check(algorithm)
+
+
+@pytest.mark.parametrize(
+    ("planted", "algorithm"),
+    [pytest.param(p, name, id=f"{p.fault.__name__}-{name}") for p in PLANTED for name in p.into],
+)
+def test_a_planted_fault_is_noticed(planted, algorithm):
+    with pytest.MonkeyPatch.context() as patch:
+        planted.fault(patch)
+        with pytest.raises((AssertionError, NoProgress)):
+            planted.check(algorithm)
