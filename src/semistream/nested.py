@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from semistream import columns
@@ -83,7 +84,9 @@ def _children(column: pa.Array) -> tuple[list[pa.Array] | None, I64]:
         groups = np.arange(rows + 1, dtype=np.int64) * size
         return [column.values[column.offset * size : (column.offset + rows) * size]], groups
     if pt.is_list_view(kind) or pt.is_large_list_view(kind):
-        return _children(column.cast(pa.large_list(kind.value_field)))
+        # Arrow's own cast from a list view breaks on missing values
+        lengths = np.asarray(pc.list_value_length(column).fill_null(0)).astype(np.int64)
+        return [column.flatten()], np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
     if pt.is_map(kind):
         entries = pa.StructArray.from_arrays([column.keys, column.items], fields=[kind.key_field, kind.item_field])
         return [entries], np.asarray(column.offsets).astype(np.int64)
@@ -105,12 +108,16 @@ def _build_list(kind: pa.DataType, offsets: I64, child: pa.Array, present: U8, m
         take = np.repeat(offsets[:-1], size) + np.tile(np.arange(size), present.size)
         filler = pa.array(np.where(np.repeat(present, size) == 1, take, 0), mask=np.repeat(present, size) == 0)
         return pa.FixedSizeListArray.from_arrays(child.take(filler), type=kind, mask=mask)
+    if pt.is_list_view(kind) or pt.is_large_list_view(kind):
+        small = pt.is_list_view(kind)
+        starts, sizes = (
+            pa.array(part.astype(np.int32 if small else np.int64)) for part in (offsets[:-1], np.diff(offsets))
+        )
+        views = pa.ListViewArray if small else pa.LargeListViewArray
+        return views.from_arrays(starts, sizes, child, type=kind, mask=mask)
     bitmap = pa.py_buffer(np.packbits(present, bitorder="little"))
-    wide = pt.is_large_list(kind) or pt.is_large_list_view(kind) or pt.is_list_view(kind)
-    ends = pa.py_buffer(offsets if wide else offsets.astype(np.int32))
-    plain = pa.large_list(kind.value_field) if pt.is_list_view(kind) or pt.is_large_list_view(kind) else kind
-    array = pa.Array.from_buffers(plain, present.size, [bitmap, ends], children=[child])
-    return array if plain == kind else array.cast(kind)
+    ends = pa.py_buffer(offsets if pt.is_large_list(kind) else offsets.astype(np.int32))
+    return pa.Array.from_buffers(kind, present.size, [bitmap, ends], children=[child])
 
 
 def _decode_leaf(kind: pa.DataType, starts: I64, data: U8, present: U8) -> pa.Array:

@@ -15,44 +15,20 @@ settled it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from semistream.budget import Share, Slab
+from semistream.budget import Slab
 from semistream.errors import BudgetError
 from semistream.parts import probing, row_heap, slots, stream_table, waits
 from semistream.parts.memory import I64
 from semistream.protocols import Block, Found, Load
-from semistream.records import RowCodec
+from semistream.stream_rows import SETTLING_BYTES, StreamRows
 
 NO_SLOTS: I64 = np.zeros(0, np.int64)
-_LEAST_SLOTS = 16
-_PADDING = 16 * 64  # arrays begin at multiples of 64 bytes
-_HEAP_SLACK = 1.15  # rows are not all of average length, and a heap that is nearly full compacts too often
 _REFILL_ROWS = 4096  # admit that many at once: admitting a handful after every step costs more than it gains
-
-
-class StreamRows(NamedTuple):
-    """What the stream's rows need: their codec, and the heap bytes a typical row takes."""
-
-    codec: RowCodec
-    heap_bytes: float
-
-    def record_bytes(self) -> int:
-        """Bytes of a waiting tuple's record."""
-        return slots.record_bytes(self.codec.width, bool(self.codec.cells))
-
-    def slot_bytes(self) -> float:
-        """Bytes a waiting tuple costs, everything counted."""
-        heap = (self.heap_bytes + 8 + row_heap.RECORD_BYTES) * _HEAP_SLACK if self.codec.cells else 0
-        return self.record_bytes() + stream_table.ENTRIES_PER_SLOT * stream_table.ENTRY_BYTES + heap
-
-    def shares(self, matches: int) -> list[Share]:
-        """What waiting tuples ask of the budget."""
-        least = int(_LEAST_SLOTS * self.slot_bytes()) + _PADDING
-        return [Share("stream table", least, weight=1.0), Share("matches", 8 * 8 * matches + _PADDING)]
 
 
 class Pending:
@@ -61,7 +37,7 @@ class Pending:
     def __init__(self, slab: Slab, rows: StreamRows, given_bytes: int, matches: int, row_width: int) -> None:
         self.codec, self._memory, self._row_width = rows.codec, slab.memory, row_width
         take = slab.take
-        self.slots = max(_LEAST_SLOTS, int((given_bytes - _PADDING) / rows.slot_bytes()))
+        self.slots = rows.slots_in(given_bytes)
         entries, self._record_bytes = stream_table.entries_for(self.slots), rows.record_bytes()
         self._records_at = slab.place("stream table", self.slots * self._record_bytes)
         records = slab.memory.b1[self._records_at :][: self.slots * self._record_bytes]
@@ -88,6 +64,7 @@ class Pending:
             probing.Picked(*(take("matches", matches, np.int64) for _ in range(3))) for _ in range(2)
         )
         self._heads, self._gone = (take("matches", matches, np.int64) for _ in range(2))
+        slab.charge("matches", SETTLING_BYTES * matches)
         self.refill = max(1, min(_REFILL_ROWS, self.slots // 16))
         self.now = 0  # stream position: tuples that came before this one
         self.wait_histogram: I64 = np.zeros(waits.BUCKETS, np.int64)

@@ -16,13 +16,14 @@ from semistream import columns
 from semistream.algorithms.record import Algorithm, Parts
 from semistream.budget import Share, Slab, split
 from semistream.parts.memory import I64
-from semistream.pending import Pending, StreamRows
+from semistream.pending import Pending
 from semistream.plan import Output, Wait
 from semistream.protocols import Block, Found, Master, Reader
 from semistream.records import RowCodec
 from semistream.reorder import Reorder, window_for
 from semistream.report import build_report, empty_report
 from semistream.settle import Settler
+from semistream.stream_rows import StreamRows
 
 _PIECE_ROWS = 16384  # rows of a batch that are encoded at once: the arrays for it are ours, so they must be few
 _ROW_GUESS = StreamRows(RowCodec(pa.schema([pa.field("row", pa.binary(256), nullable=False)])), 0.0)

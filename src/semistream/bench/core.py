@@ -43,9 +43,13 @@ def _steps(preset: Preset, systems: list[str], cases: list[Case], data: Path) ->
     """What to do, in order: all systems of a case in a row, so that they see the machine in the same state."""
     remembered: dict[tuple[str, str], Row] = {}
     joining = [name for name in systems if name not in (*BUILDERS, STARTUP)]
+    rehearsed: set[tuple[str, str]] = set()
     for case in cases:
         yield Step(f"{case.name}: data", partial(_prepare, preset, case, data))
         for name in joining:
+            if name not in RIVALS and (name, case.shape) not in rehearsed:
+                rehearsed.add((name, case.shape))
+                yield Step(f"{case.name}: {name} compiles", partial(_rehearse, preset, case, name, data))
             yield Step(f"{case.name}: {name}", partial(_join, preset, case, name, data, remembered))
     for shape in dict.fromkeys(case.shape for case in cases):
         for name in (name for name in systems if name in BUILDERS):
@@ -56,6 +60,13 @@ def _steps(preset: Preset, systems: list[str], cases: list[Case], data: Path) ->
 
 def _prepare(preset: Preset, case: Case, data: Path) -> list[Row]:
     join_task(data, preset, case, "")
+    return []
+
+
+def _rehearse(preset: Preset, case: Case, system: str, data: Path) -> list[Row]:
+    """Fill the cache of kernels; what goes wrong here goes wrong again, and is reported, when it is measured."""
+    task = join_task(data, preset, case, system) | {"task": "rehearse"}
+    run_task(task, threads=_threads(system), timeout_s=preset.timeout_s)
     return []
 
 

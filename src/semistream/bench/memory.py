@@ -1,7 +1,8 @@
-"""How much this process has grown: sampled proportional set size, and the kernel's high-water mark if it can be reset.
+"""How much this process has grown: sampled resident memory, and the kernel's own high-water mark where it can be reset.
 
-Samples alone miss short peaks, the mark alone counts pages shared with others in full; the larger growth is reported.
-What a page cache holds belongs to no process and is not in it. Linux only: elsewhere the growth is unknown, not zero.
+The mark sees peaks between two samples; samples still work where the mark cannot be reset. Resident and not proportional size: a measured
+process shares only its libraries, and the proportional size of these jumps by tens of megabytes whenever another program that has loaded
+them starts or ends. What a page cache holds belongs to no process and is not counted. Linux only: elsewhere the growth is unknown, not zero.
 """
 
 from __future__ import annotations
@@ -39,18 +40,19 @@ class MemoryWatch:
     def __enter__(self) -> Self:
         """Give back what is free, take the baseline, start to sample."""
         trim()
-        self.base_bytes = _pss()
+        self.base_bytes = _resident()
         self.peak_bytes = self.base_bytes or 0
-        self._base_mark = _rss()
+        self._base_mark = _marked_now()
         self._marked = _reset_mark()
-        self._thread = threading.Thread(target=self._sample, daemon=True)
-        self._thread.start()
+        if self.base_bytes is not None:
+            self._thread = threading.Thread(target=self._sample, daemon=True)
+            self._thread.start()
         return self
 
     def forget_peak(self) -> None:
         """Keep the baseline but start the peak again: loading is over, what it needed for a moment is not counted."""
         self._marked = _reset_mark()
-        self.peak_bytes = _pss() or 0
+        self.peak_bytes = _resident() or 0
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -71,7 +73,7 @@ class MemoryWatch:
         return max(growth, self._mark - self._base_mark) if self._marked else growth
 
     def _look(self) -> None:
-        self.peak_bytes = max(self.peak_bytes, _pss() or 0)
+        self.peak_bytes = max(self.peak_bytes, _resident() or 0)
 
     def _sample(self) -> None:
         spare = set(range(os.cpu_count() or 1)) - os.sched_getaffinity(0)
@@ -98,11 +100,11 @@ def _reset_mark() -> bool:
     return True
 
 
-def _pss() -> int | None:
-    return _field(ROLLUP, "Pss") if ROLLUP.exists() else None
+def _resident() -> int | None:
+    return _field(ROLLUP, "Rss") if ROLLUP.exists() else None
 
 
-def _rss() -> int:
+def _marked_now() -> int:
     return _field(STATUS, "VmRSS") or 0
 
 

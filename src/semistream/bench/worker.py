@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from semistream.bench.build_run import measure_build
-from semistream.bench.join_run import measure_join
+from semistream.bench.join_run import measure_join, rehearse_join
 from semistream.bench.page_run import measure_reads
 
-TASKS = {"join": measure_join, "build": measure_build, "reads": measure_reads}
+TASKS = {"join": measure_join, "rehearse": rehearse_join, "build": measure_build, "reads": measure_reads}
 
 
 def main(path: str) -> None:

@@ -117,6 +117,11 @@ class Pin:
             self.path, fd = None, -1
         self._finalizer = weakref.finalize(self, _let_go, self.path, fd, os.getpid())
 
+    @property
+    def held(self) -> bool:
+        """Whether it was not released yet."""
+        return self._finalizer.alive
+
     def renew(self) -> None:
         """Say to other hosts that this reader is still alive."""
         if self.path is not None:

@@ -38,6 +38,7 @@ class DuckSort:
             "arrow_large_buffer_size": True,
         }
         self._link = duckdb.connect(config=settings)
+        self._link.execute("SET enable_progress_bar = false")  # it would be printed to standard output
         self._started = False
 
     def add(self, table: pa.Table) -> None:
@@ -53,7 +54,8 @@ class DuckSort:
         """All rows, ordered by these columns."""
         with self._explained():
             relation = self._link.sql(f"SELECT * FROM sorted_rows ORDER BY {', '.join(by)}")
-            yield from relation.fetch_arrow_reader(batch_rows)
+            read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader  # its older name
+            yield from read(batch_rows)
 
     def close(self) -> None:
         """Remove everything that was spilled."""

@@ -70,6 +70,8 @@ class FileMaster:
 
     def reader(self) -> FileReader:
         """Pages of this version, for one join; the reader holds a pin of its own."""
+        if not self._pin.held:
+            raise UsageError(f"{self.name}: is closed; open it again")
         pin = Pin(self.folder, self._pin.version)
         unique = self.manifest.max_multiplicity <= 1
         sorted_ = self.manifest.layout == "key"

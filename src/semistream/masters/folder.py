@@ -213,7 +213,7 @@ def vacuum(folder: Path, *, keep: int = 1, older_than: str | float | timedelta =
     with builder_lock(folder):
         _sweep(folder)
         names = versions(folder)
-        for version, successor in pairwise(names[: len(names) - keep + 1]):
+        for version, successor in pairwise(names[: max(0, len(names) - keep + 1)]):
             age = time.time() - (folder / successor / MANIFEST).stat().st_mtime
             if age < retention:
                 report.kept[version] = f"replaced {age:.0f} s ago, less than {retention:.0f} s"

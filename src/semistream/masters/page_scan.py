@@ -32,7 +32,7 @@ def _blocks(path: Path, page_at: I64) -> Iterator[tuple[int, I64, U8]]:
             reach = int(np.searchsorted(page_at, page_at[first] + BLOCK_BYTES, "right")) - 1
             stop = min(pages, max(first + 1, reach))
             block = np.empty(int(page_at[stop] - page_at[first]), np.uint8)
-            if file.readinto(block.data) < block.size:  # type: ignore[arg-type]
+            if file.readinto(block.data) < block.size:
                 raise MasterCorrupt(f"{path}: ends before its last page; {_CURE}")
             yield first, page_at[first : stop + 1] - page_at[first], block
             first = stop

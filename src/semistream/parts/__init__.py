@@ -6,13 +6,14 @@ compiled by numba, hold the only loops over tuples in the project, and know noth
 
     memory.py        the slab: one block of bytes, seen as 1-, 2-, 4- and 8-byte words
     rows.py          rows of bytes <-> columns
-    cells.py         byte strings side by side, for nested values
+    cells.py         nested values as byte strings
     words.py         64-bit key words and the byte hash
     page.py          what a page of master rows looks like in memory
-    slots.py         everything that belongs to a pending stream tuple; the arrival queue
+    slots.py         one record for each pending stream tuple, and the arrival queue through them
     stream_table.py  pending stream tuples by key word
     probing.py       the rows of a load against the stream table
-    row_heap.py      variable-length bytes of pending tuples
-    order.py         which prefix of the stream is finished
+    row_heap.py      what pending tuples carry in values of variable length
     waits.py         how long tuples waited, as a histogram
+    order.py         which prefix of the stream is finished
+    compiler.py      how all of it is compiled
 """

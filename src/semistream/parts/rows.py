@@ -156,7 +156,8 @@ def gather_valid(rows: U8, row_at: I64, offset: int, bit: int, valid: U8, first:
     """Write 1 for a present and 0 for a missing value of each row; returns how many are missing. `bit` 0: only absent rows miss."""
     missing = 0
     for i in range(row_at.size):
-        absent = row_at[i] < 0 or (rows[row_at[i] + offset] & bit) != 0
+        # a row without columns has no byte to read
+        absent = row_at[i] < 0 or (bit != 0 and (rows[row_at[i] + offset] & bit) != 0)
         valid[first + i] = 0 if absent else 1
         missing += 1 if absent else 0
     return missing
