@@ -9,6 +9,7 @@ Three Hypothesis profiles, chosen with `--hypothesis-profile`:
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -23,9 +24,14 @@ settings.register_profile("default", max_examples=50, derandomize=True, database
 settings.register_profile("soak", max_examples=2000, print_blob=True, **COMMON)
 
 
+PLAIN_PYTHON = os.environ.get("NUMBA_DISABLE_JIT") == "1"
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep all tests that start Spark on one xdist worker: two Java machines would fight for two cores."""
+    """Keep all tests that start Spark on one xdist worker, as two Java machines would fight for two cores."""
     for item in items:
         if item.path.is_relative_to(TESTS / "spark") or item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.spark)
             item.add_marker(pytest.mark.xdist_group("spark"))
+        if PLAIN_PYTHON and item.get_closest_marker("compiled"):
+            item.add_marker(pytest.mark.skip(reason="too slow without the JIT"))

@@ -1,8 +1,4 @@
-"""Arrow columns as plain arrays and back: the only place that knows how an Arrow type is kept in a row.
-
-Every type becomes one of four shapes: nothing (`null`, and keys that their word holds), fixed width, a cell of variable length,
-or, for nested types, a cell with an encoding of its own (nested.py).
-"""
+"""Arrow columns as plain arrays, which kernels understand, and back. Types and their shapes are in kinds.py."""
 
 from __future__ import annotations
 
@@ -15,19 +11,11 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
-from semistream import nested
+from semistream import kinds, nested
 from semistream.errors import ColumnError
 from semistream.parts.memory import I64, U8
 
 NO_BYTES: U8 = np.zeros(8, np.uint8)
-_NARROW_DIGITS = 18  # a decimal of so many digits fits 64 bits
-
-
-class Shape(NamedTuple):
-    """How one column is kept: `size` bytes in the fixed part of a row, or a cell (`is_cell`, size 8)."""
-
-    size: int
-    is_cell: bool
 
 
 class Plain(NamedTuple):
@@ -39,32 +27,6 @@ class Plain(NamedTuple):
     valid: U8 | None
 
 
-CELL = Shape(8, True)
-
-
-def shape_of(kind: pa.DataType, name: str = "") -> Shape:
-    """How a column of this type is kept in a row."""
-    kind = plain_type(kind)
-    if pt.is_null(kind):
-        return Shape(0, False)
-    if pt.is_boolean(kind):
-        return Shape(1, False)
-    if _is_narrow(kind):
-        return Shape(8, False)
-    if _is_text(kind) or pt.is_nested(kind):
-        if pt.is_union(kind) or _holds_union(kind):
-            raise ColumnError(
-                f"column {name!r} has type {kind}: union types cannot be kept in rows; cast or drop the column"
-            )
-        return CELL
-    try:
-        return Shape(kind.bit_width // 8, False)
-    except ValueError:
-        raise ColumnError(
-            f"column {name!r} has type {kind}, which semistream cannot keep; cast or drop the column"
-        ) from None
-
-
 def to_plain(column: pa.Array) -> Plain:
     """Arrays of an Arrow column, without copying where Arrow's own layout already is the plain one."""
     column = plain_array(column)
@@ -73,7 +35,7 @@ def to_plain(column: pa.Array) -> Plain:
     if pt.is_nested(kind):
         starts, data = nested.encode(column)
         return Plain(NO_BYTES, starts, data, valid)
-    if _is_text(kind):
+    if kinds.is_text(kind):
         return _cells(column, valid)
     if pt.is_null(kind):
         return Plain(NO_BYTES, _NO_STARTS, NO_BYTES, valid)
@@ -82,51 +44,37 @@ def to_plain(column: pa.Array) -> Plain:
         return Plain(_bits(values, column.offset, len(column)), _NO_STARTS, NO_BYTES, valid)
     size = kind.bit_width // 8
     values = values[column.offset * size : (column.offset + len(column)) * size]
-    if _is_narrow(kind):
+    if kinds.is_narrow(kind):
         return Plain(values.view(np.uint64)[::2].copy(), _NO_STARTS, NO_BYTES, valid)
     return Plain(values.view(f"u{size}") if size in (2, 4, 8) else values, _NO_STARTS, NO_BYTES, valid)
 
 
 def from_fixed(kind: pa.DataType, rows: int, values: U8, valid: U8 | None) -> pa.Array:
     """An Arrow column from gathered fixed-width values (bytes) and one byte a row that says what is present."""
-    plain = plain_type(kind)
+    plain = kinds.plain_type(kind)
     if pt.is_null(plain):
-        return _restore(pa.nulls(rows), kind)
+        return restore(pa.nulls(rows), kind)
     if pt.is_boolean(plain):
         values = np.packbits(values[:rows], bitorder="little")
-    elif _is_narrow(plain):
+    elif kinds.is_narrow(plain):
         wide = np.empty((rows, 2), np.int64)
         wide[:, 0] = values.view(np.int64)[:rows]
         np.right_shift(wide[:, 0], 63, out=wide[:, 1])
         values = wide.view(np.uint8).reshape(-1)
     buffers = [_bitmap(valid, rows), pa.py_buffer(values)]
-    return _restore(pa.Array.from_buffers(plain, rows, buffers), kind)
+    return restore(pa.Array.from_buffers(plain, rows, buffers), kind)
 
 
 def from_cells(kind: pa.DataType, rows: int, ends: NDArray[np.signedinteger], data: U8, valid: U8 | None) -> pa.Array:
     """An Arrow column from gathered cells: value i is data[ends[i]:ends[i + 1]]."""
-    plain = plain_type(kind)
+    plain = kinds.plain_type(kind)
     if pt.is_nested(plain):
-        return _restore(nested.decode(plain, ends[: rows + 1].astype(np.int64), data, valid), kind)
-    stored = offset_type(plain)
+        return restore(nested.decode(plain, ends[: rows + 1].astype(np.int64), data, valid), kind)
+    stored = kinds.offset_type(plain)
     array = pa.Array.from_buffers(
         stored, rows, [_bitmap(valid, rows), pa.py_buffer(ends[: rows + 1]), pa.py_buffer(data)]
     )
-    return _restore(array if stored == plain else array.cast(plain), kind)
-
-
-def offset_type(kind: pa.DataType) -> pa.DataType:
-    """The text or binary type with offsets into one buffer that carries values of `kind`."""
-    kind = plain_type(kind)
-    if pt.is_string(kind) or pt.is_binary(kind) or pt.is_large_string(kind) or pt.is_large_binary(kind):
-        return kind
-    return pa.large_string() if pt.is_string_view(kind) else pa.large_binary()
-
-
-def offset_dtype(kind: pa.DataType) -> type[np.signedinteger]:
-    """Integer type of the offsets that `from_cells` wants for this column."""
-    stored = offset_type(kind)
-    return np.int32 if pt.is_string(stored) or pt.is_binary(stored) else np.int64
+    return restore(array if stored == plain else array.cast(plain), kind)
 
 
 def refuse_schema(expected: pa.Schema, came: pa.Schema, position: int) -> NoReturn:
@@ -136,18 +84,6 @@ def refuse_schema(expected: pa.Schema, came: pa.Schema, position: int) -> NoRetu
         f"the stream's batch at row {position} has another schema than the first: {', '.join(changed)} came, "
         f"{', '.join(f'{f.name} {f.type}' for f in expected)} was needed; cast the batches to one schema"
     )
-
-
-def take(batch: pa.RecordBatch, picks: I64) -> pa.RecordBatch:
-    """Rows of a batch. (Arrow's own `take` knows no view types.)"""
-    picked = pa.array(picks)
-    return pa.record_batch([_take(array, picked) for array in batch.columns], schema=batch.schema)
-
-
-def _take(array: pa.Array, picks: pa.Array) -> pa.Array:
-    if pt.is_string_view(array.type) or pt.is_binary_view(array.type):
-        return array.cast(offset_type(array.type)).take(picks).cast(array.type)
-    return array.take(picks)
 
 
 def borrow(buffer: pa.Buffer | None) -> U8:
@@ -173,7 +109,7 @@ def _cells(column: pa.Array, valid: U8 | None) -> Plain:
     elif pt.is_large_string(column.type) or pt.is_large_binary(column.type):
         offsets = borrow(column.buffers()[1]).view(np.int64)
     else:
-        return _cells(column.cast(offset_type(column.type)), valid)
+        return _cells(column.cast(kinds.offset_type(column.type)), valid)
     if not offsets.size:  # Arrow allows an empty column to have no offsets
         return Plain(NO_BYTES, _NO_STARTS, NO_BYTES[:0], valid)
     starts = offsets[column.offset : column.offset + len(column) + 1].astype(np.int64)
@@ -198,56 +134,28 @@ def _bitmap(valid: U8 | None, rows: int) -> pa.Buffer | None:
     return None if valid is None else pa.py_buffer(np.packbits(valid[:rows], bitorder="little"))
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(
-        pt.is_string(kind)
-        or pt.is_large_string(kind)
-        or pt.is_string_view(kind)
-        or pt.is_binary(kind)
-        or pt.is_large_binary(kind)
-        or pt.is_binary_view(kind)
-        or (pt.is_fixed_size_binary(kind) and kind.byte_width == 0)
-    )
-
-
-def _is_narrow(kind: pa.DataType) -> bool:
-    return bool(pt.is_decimal128(kind) and kind.precision <= _NARROW_DIGITS)
-
-
-def _holds_union(kind: pa.DataType) -> bool:
-    return pt.is_nested(kind) and any(
-        pt.is_union(kind.field(i).type) or _holds_union(kind.field(i).type) for i in range(kind.num_fields)
-    )
-
-
-def plain_type(kind: pa.DataType) -> pa.DataType:
-    """The type below dictionary, run-end and extension wrappers."""
-    if isinstance(kind, pa.BaseExtensionType):
-        return plain_type(kind.storage_type)
-    if pt.is_dictionary(kind) or pt.is_run_end_encoded(kind):
-        return plain_type(kind.value_type)
-    return kind
-
-
 def plain_array(column: pa.Array) -> pa.Array:
     """The column below dictionary, run-end and extension wrappers."""
     if isinstance(column.type, pa.BaseExtensionType):
         return plain_array(column.storage)
     if pt.is_dictionary(column.type):
-        return _take(plain_array(column.dictionary), column.indices)
+        values = plain_array(column.dictionary)
+        if not kinds.is_takeable(values.type):
+            values = values.cast(kinds.offset_type(values.type))
+        return values.take(column.indices)
     if pt.is_run_end_encoded(column.type):
         return plain_array(pc.run_end_decode(column))
     return column
 
 
-def _restore(column: pa.Array, kind: pa.DataType) -> pa.Array:
+def restore(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """Put the wrappers of `kind` back round a plain column."""
     if column.type == kind:
         return column
     if isinstance(kind, pa.BaseExtensionType):
-        return pa.ExtensionArray.from_storage(kind, _restore(column, kind.storage_type))
+        return pa.ExtensionArray.from_storage(kind, restore(column, kind.storage_type))
     if pt.is_dictionary(kind):
-        return _restore(column, kind.value_type).dictionary_encode().cast(kind)
+        return restore(column, kind.value_type).dictionary_encode().cast(kind)
     if pt.is_run_end_encoded(kind):
-        return pc.run_end_encode(_restore(column, kind.value_type), run_end_type=kind.run_end_type)
+        return pc.run_end_encode(restore(column, kind.value_type), run_end_type=kind.run_end_type)
     return column.cast(kind)

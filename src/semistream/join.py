@@ -28,8 +28,9 @@ from semistream.errors import CapabilityError, NoProgress, UsageError
 from semistream.parts.compiler import announce_compilation
 from semistream.protocols import Master
 from semistream.report import empty_report
+from semistream.sharing import Options, smallest_check
 from semistream.units import parse_bytes
-from semistream.workshop import Options, Workshop, smallest_check
+from semistream.workshop import Workshop
 
 
 class Join:
@@ -175,7 +176,9 @@ class _Run:
                     )
                 elif item.num_rows:
                     yield from self._take(item)
-                elif self._shop is None:
+                elif self._shop is not None:
+                    self._shop.check(item.schema)
+                else:
                     self._plan_for(item.schema)  # refuse a wrong schema now; set up when there is a row to measure
             while self._shop is not None and self._shop.pending.waiting:
                 yield from self._step()
@@ -193,6 +196,7 @@ class _Run:
             announce_compilation()
             self._shop = Workshop(self._master, self._options, self._plan_for(batch.schema), batch)
         shop = self._shop
+        shop.check(batch.schema)
         for piece in shop.pieces(batch):
             while not shop.may_enter(piece):
                 yield from self._step()

@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from semistream import columns
+from semistream import columns, kinds
 from semistream.errors import KeyTypeError
 from semistream.parts import words as kernels
 from semistream.parts.memory import I64, U8
@@ -28,8 +29,13 @@ _DAY_MS = 86_400_000
 _UNITS = {"s": 0, "ms": 1, "us": 2, "ns": 3}
 
 
+NULL, NOWHERE = 1, 2
+
+
 class KeyWords(NamedTuple):
-    """Words of a batch, which keys have a missing part (None: no key), and the hidden column if there is one."""
+    """Words of a batch; which keys have a missing part (NULL) or a value no master key can have (NOWHERE), None if there is no
+    such key; and the hidden column if there is one.
+    """
 
     words: I64
     missing: U8 | None
@@ -48,7 +54,7 @@ class KeyCodec:
 
     def __init__(self, fields: Sequence[pa.Field]) -> None:
         self.fields = list(fields)
-        self.kinds = [columns.plain_type(field.type) for field in fields]
+        self.kinds = [kinds.plain_type(field.type) for field in fields]
         for field, kind in zip(fields, self.kinds, strict=True):
             if _family(kind) is None:
                 raise KeyTypeError(
@@ -58,17 +64,19 @@ class KeyCodec:
         self.exact = len(fields) == 1 and _is_exact(self.kinds[0])
         self.in_words = fields[0].name if self.exact and _is_invertible(fields[0].type) else None
         single_text = (
-            len(fields) == 1
-            and _family(self.kinds[0]) in ("text", "binary")
-            and columns.shape_of(self.kinds[0]).is_cell
+            len(fields) == 1 and _family(self.kinds[0]) in ("text", "binary") and kinds.shape_of(self.kinds[0]).is_cell
         )
         self.cell_name = None if self.exact else fields[0].name if single_text else KEY_BYTES
         self.hidden = pa.field(KEY_BYTES, pa.large_binary(), nullable=False) if self.cell_name == KEY_BYTES else None
 
     def words(self, keys: Sequence[pa.Array]) -> KeyWords:
         """Words of key columns whose types `check` has accepted."""
-        parts = [_bring(key, kind) for key, kind in zip(keys, self.kinds, strict=True)]
+        plain = [columns.plain_array(key) for key in keys]
+        parts = [_bring(key, kind) for key, kind in zip(plain, self.kinds, strict=True)]
         missing = _missing(parts)
+        if missing is not None and sum(part.null_count for part in parts) > sum(key.null_count for key in plain):
+            nulls = _missing(plain)
+            missing[missing != (0 if nulls is None else nulls)] = NOWHERE
         if len(parts) > 1:
             return self._composite(parts, missing)
         values = _exact_words(parts[0]) if self.exact else None
@@ -117,7 +125,9 @@ class KeyCodec:
     def check(self, stream: Sequence[pa.Field]) -> None:
         """Raise `KeyTypeError` unless every stream key can be compared with the master's without loss."""
         for ours, theirs, kind in zip(stream, self.fields, self.kinds, strict=True):
-            reason = _loss(columns.plain_type(ours.type), kind)
+            reason = _loss(kinds.plain_type(ours.type), kind)
+            if not reason and self.cell_name == theirs.name and not kinds.shape_of(ours.type).is_cell:
+                reason = "rows keep values of fixed and of variable length in different ways"
             if reason:
                 raise KeyTypeError(
                     f"stream column {ours.name!r} has type {ours.type} and the master's key {theirs.name!r} has type {theirs.type}: "
@@ -166,7 +176,7 @@ def _loss(ours: pa.DataType, theirs: pa.DataType) -> str | None:
 
 def _is_exact(kind: pa.DataType) -> bool:
     if pt.is_decimal(kind):
-        return bool(kind.precision <= _NARROW_DIGITS)
+        return bool(kind.precision <= _NARROW_DIGITS and not pt.is_decimal256(kind))
     return _family(kind) not in ("text", "binary", None)
 
 
@@ -176,14 +186,17 @@ def _is_invertible(kind: pa.DataType) -> bool:
 
 
 def _bring(key: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The column in the master's key type, as far as its words need it."""
-    key = columns.plain_array(key)
-    if _family(kind) in ("timestamp", "time", "duration", "decimal") and key.type != kind:
-        try:
-            return key.cast(kind)
-        except pa.ArrowInvalid as error:
-            raise KeyTypeError(f"a stream key of type {key.type} does not fit the master's {kind}: {error}") from error
-    return key
+    """The column in the master's key type, as far as its words need it; values beyond that type's range become null."""
+    family = _family(kind)
+    if family in ("timestamp", "time", "duration") and key.type != kind:
+        factor = 1000 ** (_UNITS[kind.unit] - _UNITS[key.type.unit])
+        if factor > 1 and kind.bit_width == 64:
+            ticks = key.cast(pa.int32() if key.type.bit_width == 32 else pa.int64())
+            reach = np.iinfo(np.int64).max // factor
+            fits = pc.and_(pc.less_equal(ticks, reach), pc.greater_equal(ticks, -reach))
+            key = pc.if_else(fits, key, pa.scalar(None, key.type))
+        return key.cast(kind)
+    return key.cast(kind) if family == "decimal" and key.type != kind else key
 
 
 def _exact_words(key: pa.Array) -> I64:
@@ -204,9 +217,9 @@ def _exact_words(key: pa.Array) -> I64:
 
 def _cells(key: pa.Array) -> tuple[I64, U8]:
     plain = columns.to_plain(key)
-    if columns.shape_of(key.type).is_cell:
+    if kinds.shape_of(key.type).is_cell:
         return plain.starts, plain.data
-    size = columns.shape_of(key.type).size  # fixed_size_binary, long decimals
+    size = kinds.shape_of(key.type).size  # fixed_size_binary, long decimals
     return np.arange(len(key) + 1, dtype=np.int64) * size, np.ascontiguousarray(plain.values).view(np.uint8)
 
 

@@ -18,21 +18,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from semistream import columns
+from semistream import columns, kinds
 from semistream.parts import cells
 from semistream.parts.memory import I64, U8
 
 
 def encode(column: pa.Array) -> tuple[I64, U8]:
     """Cells of a column: value i is data[starts[i]:starts[i + 1]]."""
+    column = columns.plain_array(column)
     kind, rows = column.type, len(column)
     valid = np.asarray(column.is_valid()).astype(np.uint8) if column.null_count else np.ones(rows, np.uint8)
     children, groups = _children(column)
     if children is None:
         plain = columns.to_plain(column)
-        if columns.shape_of(kind).is_cell:
+        if kinds.shape_of(kind).is_cell:
             return cells.flag_cells(plain.starts, plain.data, valid)
-        size = columns.shape_of(kind).size
+        size = kinds.shape_of(kind).size
         starts = np.arange(rows + 1, dtype=np.int64) * size
         return cells.flag_cells(starts, np.ascontiguousarray(plain.values).view(np.uint8), valid)
     parts = [encode(child) for child in children]
@@ -51,27 +52,24 @@ def encode(column: pa.Array) -> tuple[I64, U8]:
 
 def decode(kind: pa.DataType, starts: I64, data: U8, valid: U8 | None = None) -> pa.Array:
     """The inverse of `encode`. A value is missing where its cell says so, where it is empty, or where `valid` is 0."""
-    rows = starts.size - 1
     present = cells.read_flags(starts, data)
     if valid is not None:
-        present &= valid[:rows]
-    inner = columns.plain_type(kind)
+        present &= valid[: present.size]
+    inner = kinds.plain_type(kind)
     if not pt.is_nested(inner):
         return _decode_leaf(kind, starts, data, present)
-    mask = pa.array(present == 0)
     cursor = starts[:-1] + 1
+    bitmap = pa.py_buffer(np.packbits(present, bitorder="little"))
     if pt.is_struct(inner):
-        fields = [inner.field(i) for i in range(inner.num_fields)]
-        if not fields:
-            return pa.array([{} if p else None for p in present], inner)
-        held = [decode(field.type, *cells.split_cells(cursor, data, present.astype(np.int64))) for field in fields]
-        places = pa.array(np.cumsum(present, dtype=np.int64) - 1, mask=present == 0)  # missing structs hold no fields
-        arrays = [array.take(places) for array in held]
-        return pa.StructArray.from_arrays(arrays, fields=fields, mask=mask)
+        one = np.ones(present.size, np.int64)
+        children = [decode(field.type, *cells.split_cells(cursor, data, one, present)) for field in inner.fields]
+        return columns.restore(pa.Array.from_buffers(inner, present.size, [bitmap], children=children), kind)
     counts = cells.count_cells(starts, data, present)
-    child = decode(_element(inner).type, *cells.split_cells(cursor, data, counts))
+    if pt.is_fixed_size_list(inner):
+        counts[:] = inner.list_size  # missing lists own their elements too
+    child = decode(_element(inner).type, *cells.split_cells(cursor, data, counts, present))
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-    return _build_list(inner, offsets, child, present, mask)
+    return columns.restore(_build_list(inner, offsets, child, bitmap), kind)
 
 
 def _children(column: pa.Array) -> tuple[list[pa.Array] | None, I64]:
@@ -87,11 +85,13 @@ def _children(column: pa.Array) -> tuple[list[pa.Array] | None, I64]:
         # Arrow's own cast from a list view breaks on missing values
         lengths = np.asarray(pc.list_value_length(column).fill_null(0)).astype(np.int64)
         return [column.flatten()], np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-    if pt.is_map(kind):
-        entries = pa.StructArray.from_arrays([column.keys, column.items], fields=[kind.key_field, kind.item_field])
-        return [entries], np.asarray(column.offsets).astype(np.int64)
-    if pt.is_list(kind) or pt.is_large_list(kind):
-        return [column.values], np.asarray(column.offsets).astype(np.int64)
+    if pt.is_map(kind) or pt.is_list(kind) or pt.is_large_list(kind):
+        offsets = np.asarray(column.offsets).astype(np.int64)
+        first, count = int(offsets[0]), int(offsets[-1] - offsets[0])  # a slice holds all its parent's elements
+        if not pt.is_map(kind):
+            return [column.values.slice(first, count)], offsets - first
+        pairs = [column.keys.slice(first, count), column.items.slice(first, count)]
+        return [pa.StructArray.from_arrays(pairs, fields=[kind.key_field, kind.item_field])], offsets - first
     return None, np.zeros(1, np.int64)
 
 
@@ -101,29 +101,22 @@ def _element(kind: pa.DataType) -> pa.Field:
     return kind.value_field
 
 
-def _build_list(kind: pa.DataType, offsets: I64, child: pa.Array, present: U8, mask: pa.Array) -> pa.Array:
+def _build_list(kind: pa.DataType, offsets: I64, child: pa.Array, bitmap: pa.Buffer) -> pa.Array:
+    rows = offsets.size - 1
     if pt.is_fixed_size_list(kind):
-        # missing lists still own list_size elements in Arrow: point them at some that exist, or at nulls
-        size = kind.list_size
-        take = np.repeat(offsets[:-1], size) + np.tile(np.arange(size), present.size)
-        filler = pa.array(np.where(np.repeat(present, size) == 1, take, 0), mask=np.repeat(present, size) == 0)
-        return pa.FixedSizeListArray.from_arrays(child.take(filler), type=kind, mask=mask)
+        return pa.Array.from_buffers(kind, rows, [bitmap], children=[child])
+    wide = pt.is_large_list(kind) or pt.is_large_list_view(kind)
+    numbers = offsets if wide else offsets.astype(np.int32)
+    buffers = [bitmap, pa.py_buffer(numbers)]
     if pt.is_list_view(kind) or pt.is_large_list_view(kind):
-        small = pt.is_list_view(kind)
-        starts, sizes = (
-            pa.array(part.astype(np.int32 if small else np.int64)) for part in (offsets[:-1], np.diff(offsets))
-        )
-        views = pa.ListViewArray if small else pa.LargeListViewArray
-        return views.from_arrays(starts, sizes, child, type=kind, mask=mask)
-    bitmap = pa.py_buffer(np.packbits(present, bitorder="little"))
-    ends = pa.py_buffer(offsets if pt.is_large_list(kind) else offsets.astype(np.int32))
-    return pa.Array.from_buffers(kind, present.size, [bitmap, ends], children=[child])
+        buffers = [bitmap, pa.py_buffer(numbers[:-1].copy()), pa.py_buffer(np.diff(numbers))]
+    return pa.Array.from_buffers(kind, rows, buffers, children=[child])
 
 
 def _decode_leaf(kind: pa.DataType, starts: I64, data: U8, present: U8) -> pa.Array:
     rows = starts.size - 1
-    shape = columns.shape_of(kind)
+    shape = kinds.shape_of(kind)
     inner_starts, inner = cells.unflag_cells(starts, data, present, -1 if shape.is_cell else shape.size)
     if shape.is_cell:
-        return columns.from_cells(kind, rows, inner_starts.astype(columns.offset_dtype(kind)), inner, present)
+        return columns.from_cells(kind, rows, inner_starts.astype(kinds.offset_dtype(kind)), inner, present)
     return columns.from_fixed(kind, rows, inner, present)

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from semistream import columns
 from semistream.budget import Slab
 from semistream.errors import BudgetError
 from semistream.parts import probing, row_heap, slots, stream_table, waits
@@ -93,7 +94,8 @@ class Pending:
     def keys(self, word: int, names: list[str]) -> list[tuple[Any, ...]]:
         """The different keys that wait on a word, for masters that look keys up by value."""
         chain = stream_table.chain_of(self.table, word)
-        waiting = pa.table(self.codec.unpack(self._memory, *self.row_places(chain), names), names=names)
+        arrays = self.codec.unpack(self._memory, *self.row_places(chain), names)
+        waiting = pa.table([columns.plain_array(array) for array in arrays], names=names)
         return [tuple(row.values()) for row in waiting.group_by(names).aggregate([]).to_pylist()]
 
     def oldest(self) -> int:

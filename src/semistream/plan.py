@@ -107,11 +107,16 @@ def parse_columns(chosen: Chosen, master: Master) -> list[tuple[str, str]]:
     if chosen is None:
         return [(name, name) for name in payload]
     if isinstance(chosen, Mapping):
+        if not all(isinstance(name, str) for name in chosen.values()):
+            raise UsageError(f"columns={chosen!r}: new names must be text")
         _known(list(chosen), payload, keys, master)
         return [(name, chosen.get(name, name)) for name in payload]
     if isinstance(chosen, str) or not isinstance(chosen, Sequence):
         raise UsageError(f"columns={chosen!r}: need a list of master columns, or a dict that renames some of them")
-    pairs = [(item, item) if isinstance(item, str) else (item[0], item[1]) for item in chosen]
+    for item in chosen:
+        if not isinstance(item, str) and not (isinstance(item, tuple) and [type(part) for part in item] == [str, str]):
+            raise UsageError(f"columns: {item!r} is neither a column of the master nor a pair (column, new name)")
+    pairs = [(item, item) if isinstance(item, str) else item for item in chosen]
     _known([name for name, _ in pairs], payload, keys, master)
     return pairs
 
@@ -143,7 +148,11 @@ def check_where(where: pc.Expression | None, master: Master) -> list[str]:
             f"where={where}: cannot be applied to master {master.name}, which has {', '.join(master.schema.names)}: {reason}"
         ) from error
     text = str(where)
-    return [name for name in master.schema.names if "FieldPath" in text or name in text]
+    if "FieldPath" in text:
+        raise UsageError(
+            f"where={where}: name columns instead of counting them, as in pc.field({master.schema.names[0]!r})"
+        )
+    return [name for name in master.schema.names if name in text]
 
 
 @dataclass(frozen=True)
@@ -173,6 +182,8 @@ def plan_output(
         if name not in stream.names:
             raise ColumnError(f"the stream has no key column {name!r}; it has {', '.join(stream.names)}")
     master.keys.check([stream.field(name) for name in stream_keys])
+    if match_column is not None and not isinstance(match_column, str):
+        raise UsageError(f"match_column={match_column!r}: need the name of a column")
     fields = list(stream)
     added = payload if how in ("inner", "left") else []
     for name, output in added:

@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from semistream import columns
+from semistream import columns, kinds
+from semistream.errors import ColumnError
 from semistream.parts import rows
 from semistream.parts.memory import I64, U8, Memory, view
 
@@ -59,6 +60,11 @@ class RowCodec:
     def encode(self, batch: pa.RecordBatch) -> Encoded:
         """Plain arrays of a batch whose columns stand in the schema's order."""
         plains = [columns.to_plain(array) for array in batch.columns]
+        for plain, column in zip(plains, self.columns, strict=True):
+            if plain.valid is not None and not column.null_bit:
+                raise ColumnError(
+                    f"column {column.name!r} is declared to have no nulls and has {int((plain.valid == 0).sum())}; declare it nullable"
+                )
         sizes = None
         if self.cells:
             sizes = np.zeros(batch.num_rows, np.int64)
@@ -123,7 +129,7 @@ class Stage:
         self.room, self.rows, self._cell_room = room, 0, cell_room
         places = np.cumsum([0] + [-(-int(size) * room // 64) * 64 for size in self._fixed.size]).astype(np.int64)
         self._target = rows.Target(view(np.empty(int(places[-1]) + 8, np.uint8)[: int(places[-1])]), places[:-1])
-        self._ends = [np.zeros(room + 1, columns.offset_dtype(column.type)) for column in self.cells]
+        self._ends = [np.zeros(room + 1, kinds.offset_dtype(column.type)) for column in self.cells]
         self._data = [np.empty(int(size) or 1, np.uint8) for size in cell_room]
         self._valid: dict[str, U8] = {}
 
@@ -158,14 +164,21 @@ class Stage:
         """The collected columns; the stage then holds nothing."""
         count, arrays, fixed, cell = self.rows, [], 0, 0
         block = self._target.memory.b1
+        sparse = (
+            2 * count < self.room
+        )  # a batch keeps its whole block alive: a few rows must not hold room for thousands
         for column in self.columns:
             valid = self._valid.get(column.name)
             if column.is_cell:
-                arrays.append(columns.from_cells(column.type, count, self._ends[cell], self._data[cell], valid))
+                ends, data = self._ends[cell], self._data[cell]
+                if sparse:
+                    ends, data = ends[: count + 1].copy(), data[: int(ends[count])].copy()
+                arrays.append(columns.from_cells(column.type, count, ends, data, valid))
                 cell += 1
             elif column.size:
                 at = int(self._target.column_at[fixed])
-                arrays.append(columns.from_fixed(column.type, count, block[at : at + count * column.size], valid))
+                values = block[at : at + count * column.size]
+                arrays.append(columns.from_fixed(column.type, count, values.copy() if sparse else values, valid))
                 fixed += 1
             else:
                 arrays.append(columns.from_fixed(column.type, count, columns.NO_BYTES, valid))
@@ -174,14 +187,28 @@ class Stage:
         return arrays
 
 
+def take(batch: pa.RecordBatch, picks: I64) -> pa.RecordBatch:
+    """Rows of a batch: by Arrow's `take` where it knows the types, else by way of packed rows, which know all."""
+    if all(kinds.is_takeable(field.type) for field in batch.schema):
+        return batch.take(pa.array(picks))
+    codec = RowCodec(batch.schema)
+    encoded = codec.encode(batch)
+    sizes = np.zeros(picks.size, np.int64) if encoded.sizes is None else encoded.sizes[picks]
+    heap_at = 8 * picks.size * -(-codec.width // 8) + np.cumsum(sizes) - sizes
+    memory = view(np.zeros((int(heap_at[-1] + sizes[-1]) + 15) // 8 * 8 if picks.size else 8, np.uint8))
+    row_at = np.arange(picks.size, dtype=np.int64) * 8 * -(-codec.width // 8)
+    codec.pack(encoded, picks, memory, row_at, heap_at)
+    return pa.record_batch(codec.unpack(memory, row_at, heap_at), schema=batch.schema)
+
+
 def _alignment(size: int) -> int:
     return next(align for align in (8, 4, 2, 1) if size % align == 0) if size else 1
 
 
 def _plan(schema: pa.Schema, in_words: str | None) -> list[StoredColumn]:
     """Wide columns first, so that all are aligned without gaps; null bits last."""
-    shapes = [columns.shape_of(field.type, field.name) for field in schema]
-    shapes = [columns.Shape(0, False) if f.name == in_words else shape for f, shape in zip(schema, shapes, strict=True)]
+    shapes = [kinds.shape_of(field.type, field.name) for field in schema]
+    shapes = [kinds.Shape(0, False) if f.name == in_words else shape for f, shape in zip(schema, shapes, strict=True)]
     # a cell is two 4-byte numbers
     order = sorted(range(len(shapes)), key=lambda i: -_alignment(4 if shapes[i].is_cell else shapes[i].size))
     offsets, end = {}, 0

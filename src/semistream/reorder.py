@@ -11,17 +11,21 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from semistream import columns
+from semistream import records
 from semistream.parts import order
 from semistream.parts.memory import I64
+
+_COPIES = 4  # as it came, cut, joined, sorted
 
 
 class Reorder:
     """Holds output rows by stream position and releases them in order."""
 
-    def __init__(self, schema: pa.Schema, window: int) -> None:
-        self._schema, self.window = schema, window
-        self._done = np.zeros(window, np.uint8)
+    def __init__(self, schema: pa.Schema, given_bytes: int, row_bytes: float, rows_per_key: int) -> None:
+        self._schema, self._given_bytes, self._rows_per_key = schema, given_bytes, max(rows_per_key, 1)
+        self.window = self._positions_for(row_bytes)
+        self._ring = self.window
+        self._done = np.zeros(self._ring, np.uint8)
         self._held: list[tuple[pa.RecordBatch, I64]] = []
         self._due = 0  # first position that is not finished
         self._released = 0
@@ -32,15 +36,21 @@ class Reorder:
         """First position that may not be admitted yet."""
         return self._due + self.window
 
+    def _positions_for(self, row_bytes: float) -> int:
+        """How many positions may be open so that all their rows fit, also while they are being sorted."""
+        return max(1, int(self._given_bytes / (max(row_bytes, 1.0) * self._rows_per_key * _COPIES + 1)))
+
     def put(self, batch: pa.RecordBatch, positions: I64) -> None:
         """Keep output rows."""
         self._held.append((batch, positions.copy()))
         self._largest_rows = max(self._largest_rows, batch.num_rows)
+        # rows may turn out wider than was thought; narrower ones do not matter, the ring has its size
+        self.window = min(self._ring, self._positions_for(batch.nbytes / batch.num_rows))
 
     def finish(self, positions: I64, read: int) -> None:
         """These positions will give no more rows; the stream has been read up to `read`."""
         order.finish(self._done, positions)
-        self._due = order.advance(self._done, self._due, min(read, self._due + self.window))
+        self._due = order.advance(self._done, self._due, min(read, self._due + self._ring))
 
     @property
     def ready(self) -> bool:
@@ -59,9 +69,9 @@ class Reorder:
                 ready.append((batch, positions))
                 continue
             if now.size:
-                ready.append((columns.take(batch, now), positions[now]))
+                ready.append((records.take(batch, now), positions[now]))
                 later = np.flatnonzero(positions >= self._due)
-                batch, positions = columns.take(batch, later), positions[later]
+                batch, positions = records.take(batch, later), positions[later]
             kept.append((batch, positions))
         self._held = kept
         if not ready:
@@ -70,7 +80,7 @@ class Reorder:
         whole = pa.Table.from_batches([b for b, _ in ready], schema=self._schema).combine_chunks().to_batches()
         ranks = np.argsort(positions, kind="stable")
         for start in range(0, ranks.size, self._largest_rows):
-            yield columns.take(_one(whole, self._schema), ranks[start : start + self._largest_rows])
+            yield records.take(_one(whole, self._schema), ranks[start : start + self._largest_rows])
 
 
 def _one(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
@@ -81,8 +91,3 @@ def _one(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
         if batches
         else schema.empty_table().to_batches()[0]
     )
-
-
-def window_for(given_bytes: int, row_bytes: float, rows_per_key: int) -> int:
-    """Stream positions that may be open at once, so that all their rows fit."""
-    return max(1, int(given_bytes / (max(row_bytes, 1.0) * max(rows_per_key, 1) * 2 + 1)))

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from semistream import columns
+from semistream import kinds, records
 from semistream.errors import BudgetError
 from semistream.parts import rows
 from semistream.parts.memory import I64, U8, Memory
@@ -26,6 +26,11 @@ from semistream.pending import NO_SLOTS, Pending
 from semistream.plan import Output
 from semistream.protocols import Found, Master
 from semistream.records import RowCodec, Stage
+
+_BATCH_BYTES = (
+    4 << 20
+)  # an output batch is closed at this size: larger ones gain nothing, and wide rows may take all there is
+_ANY = 1 << 40
 
 
 @dataclass
@@ -63,6 +68,10 @@ class Settler:
         self._stream = Stage(pending.codec, output.stream_names)
         self._rows = Stage(master.codec, [name for name, _ in output.payload])
         self._staging_bytes = staging_bytes
+        self._batch_bytes = min(staging_bytes, _BATCH_BYTES)
+        if any(kinds.is_nested(field.type) for field in output.schema):
+            self._batch_bytes //= 4  # nested values are decoded from what is staged, level by level
+        self._most_rows = min((kinds.most_rows(field.type) for field in output.schema), default=_ANY)
         self._cell_average = np.zeros(len(self._stream.cells) + len(self._rows.cells))
         self._positions: I64 = NO_SLOTS
         self._match_flags: U8 = np.zeros(0, np.uint8)
@@ -96,20 +105,21 @@ class Settler:
             nowhere = np.full(lonely.size, -1, np.int64)
             yield from self._collect(lonely, nowhere, nowhere, False)
 
-    def keyless(self, batch: pa.RecordBatch, missing: I64, position: int) -> tuple[pa.RecordBatch, I64] | None:
+    def keyless(self, batch: pa.RecordBatch, missing: I64, position: int) -> Iterator[tuple[pa.RecordBatch, I64]]:
         """Tuples without a key never match and never wait: the answer for them at once, if there is one."""
         self.counts.unmatched += missing.size
         if self.output.how not in ("left", "left_anti"):
-            return None
-        rows = columns.take(batch, missing)
-        arrays = [
-            *rows.columns,
-            *(pa.nulls(missing.size, self._master.schema.field(name).type) for name, _ in self.output.payload),
-        ]
-        if self.output.match_column is not None:
-            arrays.append(pa.array(np.zeros(missing.size, bool)))
-        self.counts.rows_out += missing.size
-        return pa.record_batch(arrays, schema=self.output.schema), position + missing
+            return
+        row_bytes = batch.nbytes / batch.num_rows + self._rows.row_bytes
+        most = max(1, min(self._most_rows, int(self._batch_bytes / (row_bytes + 1))))
+        for start in range(0, missing.size, most):
+            picks = missing[start : start + most]
+            added = [pa.nulls(picks.size, self._master.schema.field(name).type) for name, _ in self.output.payload]
+            if self.output.match_column is not None:
+                added.append(pa.array(np.zeros(picks.size, bool)))
+            self.counts.rows_out += picks.size
+            rows = records.take(batch, picks)
+            yield pa.record_batch([*rows.columns, *added], schema=self.output.schema), position + picks
 
     def _keep(self, slots: I64, row_at: I64, heap_at: I64) -> np.ndarray | None:
         keep = None
@@ -166,9 +176,9 @@ class Settler:
         """Open a batch that has room for these rows at least; False if they must be split."""
         fixed = self._stream.row_bytes + self._rows.row_bytes + 8 + (1 if self.output.match_column else 0)
         needed = fixed * rows + int(cells.sum())
+        if rows > 1 and (needed > self._batch_bytes or rows > self._most_rows):
+            return False
         if needed > self._staging_bytes:
-            if rows > 1:
-                return False
             smallest = self._memory.b1.size + 16 * (needed - self._staging_bytes)
             raise BudgetError(
                 f"output: one row takes {needed} bytes and {self._staging_bytes} are set aside for output; drop wide columns, or give "
@@ -179,7 +189,7 @@ class Settler:
             )
         average = cells / rows
         self._cell_average = np.maximum(average, 0.5 * (self._cell_average + average))
-        room = max(rows, int(self._staging_bytes / (fixed + self._cell_average.sum() * 1.1)))
+        room = max(rows, min(self._most_rows, int(self._batch_bytes / (fixed + self._cell_average.sum() * 1.1))))
         cell_room = np.maximum(cells, (self._cell_average * room * 1.1).astype(np.int64))
         split = len(self._stream.cells)
         self._stream.open(room, cell_room[:split])

@@ -5,86 +5,25 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from semistream import columns
-from semistream.algorithms.record import Algorithm, Parts
-from semistream.budget import Share, Slab, split
+from semistream.algorithms.record import Parts
+from semistream.budget import Slab
+from semistream.keys import NOWHERE
 from semistream.parts.memory import I64
 from semistream.pending import Pending
-from semistream.plan import Output, Wait
-from semistream.protocols import Block, Found, Master, Reader
+from semistream.plan import Output
+from semistream.protocols import Block, Found, Master
 from semistream.records import RowCodec
-from semistream.reorder import Reorder, window_for
+from semistream.reorder import Reorder
 from semistream.report import build_report, empty_report
 from semistream.settle import Settler
+from semistream.sharing import Options, matches, piece_rows, share_out
 from semistream.stream_rows import StreamRows
-
-_PIECE_ROWS = 16384  # rows of a batch that are encoded at once: the arrays for it are ours, so they must be few
-_ROW_GUESS = StreamRows(RowCodec(pa.schema([pa.field("row", pa.binary(256), nullable=False)])), 0.0)
-
-
-@dataclass(frozen=True)
-class Options:
-    """What the user asked for, checked."""
-
-    algorithm: Algorithm
-    memory_bytes: int
-    stream_keys: list[str]
-    how: str
-    payload: list[tuple[str, str]]
-    where: pc.Expression | None
-    where_columns: list[str]
-    null_safe: bool
-    ordered: bool
-    match_column: str | None
-    wait: Wait
-
-
-def _split(reader: Reader, options: Options, rows: StreamRows) -> dict[str, int]:
-    """Bytes of every part."""
-    return split(options.memory_bytes, lambda memory: _shares(reader, options, rows, memory))
-
-
-def _shares(reader: Reader, options: Options, rows: StreamRows, memory: int) -> list[Share]:
-    """What every part asks for. The largest page bounds a master row, so one output row always fits."""
-    output_least = 32768 + reader.largest_page_bytes
-    return [
-        *reader.shares(),
-        *options.algorithm.shares(reader, memory),
-        Share("input", _piece_rows(memory) * _piece_row_bytes(rows.codec)),
-        Share("output", output_least, weight=0.1, most=max(output_least, min(memory // 12, 4 << 20))),
-        *([Share("reorder", output_least, weight=0.5)] if options.ordered else []),
-        *rows.shares(_matches(memory)),
-        Share("alignment", 8192),
-    ]
-
-
-def _matches(memory_bytes: int) -> int:
-    return max(64, min(8192, memory_bytes // 4096))
-
-
-def _piece_rows(memory_bytes: int) -> int:
-    return max(64, min(_PIECE_ROWS, memory_bytes // 4096))
-
-
-def _piece_row_bytes(codec: RowCodec) -> int:
-    """Bytes of arrays that encoding one row takes: words, picks, sizes, slots, places, offsets and lengths of cells, null bytes."""
-    return 8 * 8 + 24 * len(codec.cells) + len(codec.columns)
-
-
-def smallest_check(master: Master, options: Options) -> None:
-    """Refuse a budget that no stream could be joined in, before there is one. Stream rows are taken to be 256 bytes wide."""
-    reader = master.reader()
-    try:
-        _split(reader, options, _ROW_GUESS)
-    finally:
-        reader.close()
 
 
 class Workshop:
@@ -92,19 +31,19 @@ class Workshop:
 
     def __init__(self, master: Master, options: Options, output: Output, sample: pa.RecordBatch) -> None:
         self._options, self._keys, self._output = options, master.keys, output
-        self._stream_schema = sample.schema
+        self._stream_schema, self._position = sample.schema, 0
         stored = sample.schema if master.keys.hidden is None else sample.schema.append(master.keys.hidden)
         codec = RowCodec(stored)
         rows = StreamRows(codec, _heap_bytes(codec, self._with_hidden(sample.slice(0, 1000))))
         self._reader = master.reader()
         try:
-            given = _split(self._reader, options, rows)
+            given = share_out(self._reader, options, rows)
             self._slab = Slab(options.memory_bytes)
             self._slab.charge("input", given["input"])
             self._slab.charge("output", given["output"])
             self._reader.attach(self._slab, given["disk buffer"])
             self.pending = Pending(
-                self._slab, rows, given["stream table"], _matches(options.memory_bytes), master.codec.width
+                self._slab, rows, given["stream table"], matches(options.memory_bytes), master.codec.width
             )
         except BaseException:
             self._reader.close()
@@ -125,12 +64,12 @@ class Workshop:
         if options.ordered:
             self._slab.charge("reorder", given["reorder"])
             row_bytes = codec.width + rows.heap_bytes + master.codec.width
-            self._reorder = Reorder(output.schema, window_for(given["reorder"], row_bytes, master.most_rows_per_key))
+            self._reorder = Reorder(output.schema, given["reorder"], row_bytes, master.most_rows_per_key)
         self.recipe = options.algorithm.build(Parts(self._reader, self.pending, given, key_names))
-        self._position = 0
-        self._arrivals: deque[tuple[int, float]] = deque(
-            maxlen=4096
-        )  # (position, time) of the pieces that may still wait
+        self._rows = rows
+        self._arrivals: deque[tuple[int, float]] = (
+            deque()
+        )  # (position, time); tuples in between count as the earlier one
         self.left = 0  # tuples that have left
 
     def _with_hidden(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -143,11 +82,14 @@ class Workshop:
 
     # ------------------------------------------------------------------------------------------------ in
 
+    def check(self, schema: pa.Schema) -> None:
+        """Refuse a batch whose schema is not the first one's."""
+        if not schema.equals(self._stream_schema):
+            columns.refuse_schema(self._stream_schema, schema, self._position)
+
     def pieces(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """A batch cut so that the arrays made for a piece stay small."""
-        if not batch.schema.equals(self._stream_schema):
-            columns.refuse_schema(self._stream_schema, batch.schema, self._position)
-        rows = _piece_rows(self._options.memory_bytes)
+        rows = piece_rows(self._options.memory_bytes, self._rows)
         if self._reorder is not None:
             rows = min(rows, max(1, self._reorder.window // 4))
         for start in range(0, batch.num_rows, rows):
@@ -155,7 +97,9 @@ class Workshop:
 
     def may_enter(self, piece: pa.RecordBatch) -> bool:
         """Whether the reorder buffer has room for a piece's positions."""
-        return self._reorder is None or self._position + piece.num_rows <= self._reorder.limit
+        return (
+            self._reorder is None or not self.pending.waiting or self._position + piece.num_rows <= self._reorder.limit
+        )
 
     def encode(self, piece: pa.RecordBatch) -> Generator[pa.RecordBatch, None, Block]:
         """Words and plain arrays of a piece. Tuples without a key are answered here: they match nothing."""
@@ -165,16 +109,24 @@ class Workshop:
         self._position += count
         self._settler.counts.tuples_in += count
         picks: I64 = np.arange(count, dtype=np.int64)
-        if words.missing is not None and not self._options.null_safe:
-            keyless, picks = np.flatnonzero(words.missing), np.flatnonzero(words.missing == 0)
+        if words.missing is not None:
+            lost = words.missing == NOWHERE if self._options.null_safe else words.missing != 0
+            keyless, picks = np.flatnonzero(lost), np.flatnonzero(~lost)
             if keyless.size:
-                answer = self._settler.keyless(piece, keyless, position)
-                if answer is not None:
+                for answer in self._settler.keyless(piece, keyless, position):
                     yield from self._out(*answer)
                 if self._reorder is not None:
                     self._reorder.finish(position + keyless, self._position)
-        self._arrivals.append((position, time.monotonic()))
+        self._note_arrival(position)
         return Block(words.words, self.pending.codec.encode(stored), picks, position)
+
+    def _note_arrival(self, position: int) -> None:
+        """Remember when this position came, a thousand times per `max_wait` at most: however fast batches come, the list is short."""
+        if (seconds := self._options.wait.seconds) is None:
+            return
+        now = time.monotonic()
+        if not self._arrivals or now - self._arrivals[-1][1] > seconds / 1000:
+            self._arrivals.append((position, now))
 
     def overdue(self) -> bool:
         """Whether the oldest tuple has waited longer than `max_wait`."""

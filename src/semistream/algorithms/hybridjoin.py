@@ -65,14 +65,15 @@ class HybridJoin:
             return
         word = int(self._pending.words(np.array([oldest]))[0])
         keys = self._pending.keys(word, self._key_names) if self._reader.wants_keys else []
+        done = 0  # pages below have been probed: no row may answer twice
         for first, stop in self._reader.look_up(word, keys):
             while first < stop:
                 begin, end = self._reader.partition(first, stop)
-                load = self._reader.read(begin, end)
+                load = self._reader.read(max(begin, done), end)
                 if self._reader.runs:
                     yield from self._pending.claim(load)
                 yield from self._pending.probe_word(load, word)
-                first = end
+                first = done = end
         yield from self._pending.leave_word(word)
 
 

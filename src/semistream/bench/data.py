@@ -145,7 +145,7 @@ class Dataset:
         return path
 
 
-def join_task(data: Path, preset: Preset, case: Case, system: str) -> dict[str, Any]:
+def join_task(data: Path, preset: Preset, case: Case, system: str, page_bytes: int | None = None) -> dict[str, Any]:
     """Everything a process needs to measure one system in one case."""
     dataset = Dataset(data, case.shape, preset.master_rows)
     stream, answers = dataset.stream(case.exponent, preset.pool_batches, preset.batch_rows)
@@ -157,7 +157,7 @@ def join_task(data: Path, preset: Preset, case: Case, system: str) -> dict[str, 
         "answers": str(answers),
         "rows": str(dataset.rows),
         "rehearsal_rows": str(dataset.few_rows),
-        "master": str(dataset.master()),
+        "master": str(dataset.master(page_bytes)),
         "on": dataset.on,
         "io": case.io,
         "memory_bytes": memory_bytes,

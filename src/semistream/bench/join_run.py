@@ -94,6 +94,8 @@ def _timed(way: Way, task: dict[str, Any], batches: list[pa.RecordBatch], answer
         "rows_per_s": measured.rows_per_s,
         "ci95": measured.ci95,
         "rows_joined": run.given * task["batch_rows"],
+        "timed_s": sum(run.intervals),
+        "cpu_s": run.cpu_s,
         "drain_s": run.drain_s,
     }
 

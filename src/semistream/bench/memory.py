@@ -2,7 +2,8 @@
 
 The mark sees peaks between two samples; samples still work where the mark cannot be reset. Resident and not proportional size: a measured
 process shares only its libraries, and the proportional size of these jumps by tens of megabytes whenever another program that has loaded
-them starts or ends. What a page cache holds belongs to no process and is not counted. Linux only: elsewhere the growth is unknown, not zero.
+them starts or ends. What a page cache holds belongs to no process and is not counted. Linux only: elsewhere the growth
+is unknown, not zero.
 """
 
 from __future__ import annotations

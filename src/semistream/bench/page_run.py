@@ -11,7 +11,6 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-READ_S = 1.0
 READS_PER_LOOK = 64  # reads between two looks at the clock
 
 
@@ -26,7 +25,7 @@ def measure_reads(task: dict[str, Any]) -> dict[str, Any]:
     try:
         if not direct:
             _read_for(file, page, iter(range(pages)), None)
-        seconds, reads = _read_for(file, page, _places(pages, task["order"]), READ_S)
+        seconds, reads = _read_for(file, page, _places(pages, task["order"]), task["seconds"])
     finally:
         os.close(file)
     return {"rows": reads, "rows_per_s": reads / seconds, "bytes_per_s": reads * page_bytes / seconds}

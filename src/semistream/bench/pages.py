@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,27 +20,32 @@ PAGE_BYTES = tuple(4096 << shift for shift in range(7))
 ALGORITHMS = ("meshjoin", "hybridjoin")
 EXPONENTS = (1.0, 0.0)
 WAYS = ("buffered", "direct")
+READ_S = 1.0
 
 
 def measure_pages(preset_name: str, data: Path, progress: Progress) -> Row:
     """Rates of joins and of reads for every page size."""
     preset = preset_named(preset_name)
-    return collect("pages", preset, list(_steps(preset, data)), progress)
+    return collect("pages", preset, steps_for(preset, data, PAGE_BYTES), progress)
 
 
-def _steps(preset: Preset, data: Path) -> Iterator[Step]:
+def steps_for(preset: Preset, data: Path, sizes: Sequence[int]) -> list[Step]:
+    """What to do for these page sizes, in order."""
+    return [step for page_bytes in sizes for step in _steps(preset, data, page_bytes)]
+
+
+def _steps(preset: Preset, data: Path, page_bytes: int) -> Iterator[Step]:
     dataset = Dataset(data, "fixed", preset.master_rows)
-    for page_bytes in PAGE_BYTES:
-        yield Step(f"pages of {page_bytes}: build", partial(_build, dataset, page_bytes))
-        for io in WAYS:
-            for order in ("sequential", "random"):
-                yield Step(f"pages of {page_bytes}: {order} {io}", partial(_read, dataset, page_bytes, io, order))
-            for exponent in EXPONENTS:
-                for algorithm in ALGORITHMS:
-                    case = Case("fixed", exponent, io)
-                    doing = f"pages of {page_bytes}: {algorithm} {case.name}"
-                    yield Step(doing, partial(_join, preset, data, case, algorithm, page_bytes))
-        yield Step(f"pages of {page_bytes}: remove", partial(_remove, dataset, page_bytes))
+    yield Step(f"pages of {page_bytes}: build", partial(_build, dataset, page_bytes))
+    for io in WAYS:
+        for order in ("sequential", "random"):
+            yield Step(f"pages of {page_bytes}: {order} {io}", partial(_read, dataset, page_bytes, io, order))
+        for exponent in EXPONENTS:
+            for algorithm in ALGORITHMS:
+                case = Case("fixed", exponent, io)
+                doing = f"pages of {page_bytes}: {algorithm} {case.name}"
+                yield Step(doing, partial(_join, preset, data, case, algorithm, page_bytes))
+    yield Step(f"pages of {page_bytes}: remove", partial(_remove, dataset, page_bytes))
 
 
 def _build(dataset: Dataset, page_bytes: int) -> list[Row]:
@@ -55,14 +60,13 @@ def _remove(dataset: Dataset, page_bytes: int) -> list[Row]:
 
 def _read(dataset: Dataset, page_bytes: int, io: str, order: str) -> list[Row]:
     task = {"task": "reads", "master": str(dataset.master(page_bytes)), "page_bytes": page_bytes}
-    task |= {"io": io, "order": order}
+    task |= {"io": io, "order": order, "seconds": READ_S}
     names = {"system": f"read_{order}", "case": f"{io}-p{page_bytes}", "page_bytes": page_bytes}
     return [names | run_task(task, threads=1, timeout_s=60)]
 
 
 def _join(preset: Preset, data: Path, case: Case, algorithm: str, page_bytes: int) -> list[Row]:
-    master = Dataset(data, case.shape, preset.master_rows).master(page_bytes)
-    task = join_task(data, preset, case, algorithm) | {"master": str(master)}
+    task = join_task(data, preset, case, algorithm, page_bytes)
     names = {"system": algorithm, "case": f"{case.name}-p{page_bytes}", "page_bytes": page_bytes}
     return [names | run_task(task, threads=1, timeout_s=preset.timeout_s)]
 

@@ -36,6 +36,7 @@ class Run:
     seconds: float
     given: int = 0
     rows: int = 0
+    cpu_s: float = 0.0  # of this process while the clock ran: tells a slow join from a busy machine
     drain_s: float = 0.0
     _enough: bool = False
     _times: list[float] = field(default_factory=list)
@@ -62,8 +63,10 @@ class Run:
             self._times.append(now)
             self._totals.append(self.rows)
             if started is None and self.rows >= warm_rows:
-                started = now
+                started, self.cpu_s = now, -time.process_time()
             self._enough = started is not None and self.rows >= least_rows and now - started >= self.seconds
+            if self._enough:
+                self.cpu_s += time.process_time()
         self.drain_s = time.perf_counter() - self._times[-1]
 
     def expected(self, batches: int) -> int:

@@ -52,17 +52,22 @@ def measure_startup(data: Path, preset: Preset) -> list[dict[str, Any]]:
     _run(join)  # whoever is first compiles
     with tempfile.TemporaryDirectory() as empty:
         return [
-            _figure("import", _IMPORT.format(touch=""), IMPORT_RUNS),
-            _figure("import-all", _IMPORT.format(touch=TOUCHED), IMPORT_RUNS),
+            *measure_imports(IMPORT_RUNS),
             _figure("first-join-warm", join, preset.repeats),
             _figure("first-join-cold", join, 1, {"SEMISTREAM_KERNEL_CACHE": empty}),
         ]
 
 
+def measure_imports(runs: int) -> list[dict[str, Any]]:
+    """Rows for the bare import and for all that a join needs."""
+    programs = {"import": _IMPORT.format(touch=""), "import-all": _IMPORT.format(touch=TOUCHED)}
+    return [_figure(case, program, runs) for case, program in programs.items()]
+
+
 def _figure(case: str, program: str, runs: int, environment: dict[str, str] | None = None) -> dict[str, Any]:
     """The median run as a row of results."""
     found = [_run(program, environment) for _ in range(runs)]
-    row: dict[str, Any] = {"system": "startup", "case": case, "rows": 0, "limit_s": LIMITS_S[case]}
+    row: dict[str, Any] = {"system": "startup", "case": case, "rows": 0, "error": None, "limit_s": LIMITS_S[case]}
     failed = [one for one in found if one.get("error")]
     if failed:
         return row | failed[0] | {"seconds": None}

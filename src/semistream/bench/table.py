@@ -39,7 +39,7 @@ def _joins(rows: list[Row]) -> Table:
         if previous and not same_case:
             table.add_section()
         previous = row["case"]
-        cells = _join_cells(row, _fastest_rival(rows, row["case"]))
+        cells = _join_cells(row, fastest_rival(rows, row["case"]))
         table.add_row("" if same_case else row["case"], row["system"], *cells)
     return table
 
@@ -62,7 +62,7 @@ def _join_cells(row: Row, rival_rows_per_s: float | None) -> list[str]:
     ]
 
 
-def _fastest_rival(rows: list[Row], case: str) -> float | None:
+def fastest_rival(rows: list[Row], case: str) -> float | None:
     """Rate of the faster rival in this case, if one was measured."""
     rates = [row["rows_per_s"] for row in rows if row["case"] == case and row["system"] in RIVALS]
     return max((one for one in rates if one is not None), default=None)

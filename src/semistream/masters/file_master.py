@@ -72,11 +72,14 @@ class FileMaster:
         """Pages of this version, for one join; the reader holds a pin of its own."""
         if not self._pin.held:
             raise UsageError(f"{self.name}: is closed; open it again")
+        self._pin.renew()
         pin = Pin(self.folder, self._pin.version)
         unique = self.manifest.max_multiplicity <= 1
         sorted_ = self.manifest.layout == "key"
         try:
-            return FileReader(self.version, direct=self._direct, sorted_=sorted_, unique=unique, release=pin.release)
+            return FileReader(
+                self.version, self.codec, direct=self._direct, sorted_=sorted_, unique=unique, release=pin.release
+            )
         except BaseException:
             pin.release()
             raise

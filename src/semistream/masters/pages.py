@@ -21,7 +21,7 @@ import pyarrow as pa
 import xxhash
 from numpy.typing import NDArray
 
-from semistream.errors import MasterCorrupt
+from semistream.errors import MasterCorrupt, MasterNotFound
 from semistream.keys import KeyCodec
 from semistream.masters.sums import Writable
 from semistream.parts import page
@@ -113,7 +113,10 @@ class PageIndex:
     @classmethod
     def load(cls, path: Path) -> PageIndex:
         """Read an index and check it."""
-        data = path.read_bytes()
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError as error:
+            raise MasterNotFound(f"{path}: missing; this version is not complete, build the master again") from error
         pages = int(np.frombuffer(data, np.int64, 1, 8)[0]) if len(data) >= 16 else -1
         if pages < 0 or len(data) != 24 + 17 * pages or data[:8] != xxhash.xxh3_64(data[16:]).digest():
             raise MasterCorrupt(
@@ -192,18 +195,21 @@ class PageWriter:
 
 
 def _set_checksums(block: U8, page_at: I64, sizes: I64) -> None:
-    """Write the checksum of every page into its header."""
+    """Write the checksum of every page into its header; its first 8 bytes (magic, row count) go in as the seed."""
     data = memoryview(block)  # type: ignore[arg-type]  # numpy arrays are buffers
+    numbers = block.view(np.uint64)
+    seeds = numbers[page_at >> 3].tolist()
     sums = [
-        xxhash.xxh3_64_intdigest(data[at + 16 : at + size])
-        for at, size in zip(page_at.tolist(), sizes.tolist(), strict=True)
+        xxhash.xxh3_64_intdigest(data[at + 16 : at + size], seed)
+        for at, size, seed in zip(page_at.tolist(), sizes.tolist(), seeds, strict=True)
     ]
-    block.view(np.uint64)[(page_at >> 3) + 1] = sums
+    numbers[(page_at >> 3) + 1] = sums
 
 
 def checksum_is_right(page_bytes: NDArray[np.uint8]) -> bool:
     """Whether a page's bytes are those that were written."""
-    return bool(xxhash.xxh3_64_intdigest(page_bytes[16:].data) == page_bytes[8:16].view(np.uint64)[0])
+    seed, written = page_bytes[:16].view(np.uint64).tolist()
+    return bool(xxhash.xxh3_64_intdigest(page_bytes[16:].data, seed) == written)
 
 
 def write_dense(path: Path, sorted_pairs: Iterable[tuple[I64, I64]]) -> None:

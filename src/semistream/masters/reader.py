@@ -21,6 +21,7 @@ from semistream.masters.pages import DENSE_BLOCK_ROWS, PageIndex, checksum_is_ri
 from semistream.parts import page
 from semistream.parts.memory import I64
 from semistream.protocols import Load
+from semistream.records import RowCodec
 
 _NO_OPEN_WORDS = np.zeros(4, np.int64)
 
@@ -31,9 +32,17 @@ class FileReader:
     wants_keys = False
 
     def __init__(
-        self, folder: Path, *, direct: bool, sorted_: bool, unique: bool, release: Callable[[], None] = lambda: None
+        self,
+        folder: Path,
+        codec: RowCodec,
+        *,
+        direct: bool,
+        sorted_: bool,
+        unique: bool,
+        release: Callable[[], None] = lambda: None,
     ) -> None:
         self._path = folder / "pages.bin"
+        self._width, self._cells = codec.width, np.array([column.offset for column in codec.cells], np.int64)
         self._index = PageIndex.load(folder / "index.bin")
         self._sorted, self._unique, self._release = sorted_, unique, release
         self._file, self._drop = _open(self._path, direct)
@@ -120,6 +129,13 @@ class FileReader:
                     f"{self._path}: page {number} (byte {begin + at}) does not have the checksum it was written with; "
                     "restore the file, or rebuild the master"
                 )
+        bad = page.first_bad_page(
+            self._memory, self._buffer_at + starts[:-1] - begin, np.diff(starts), self._width, self._cells
+        )
+        if bad >= 0:
+            raise MasterCorrupt(
+                f"{self._path}: page {first + bad} is not a page of this master's rows; rebuild the master"
+            )
         self.loads += 1
         self.pages_read += stop - first
         self.bytes_read += size

@@ -24,6 +24,7 @@ from semistream.errors import SourceError, UsageError
 from semistream.masters.sources import Source, make_source
 
 FETCH_ROWS: Final = 8_192
+BUSY_SECONDS: Final = 2.0  # how long a writer's lock is waited for
 _FORM: Final = "sqlite:///file.db?table=name, with &key=a,b for a master in place, or sqlite:///file.db?query=SELECT..."
 _DECIMAL: Final = re.compile(r"(?:DECIMAL|NUMERIC)\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
 _EPOCH: Final = datetime.fromisoformat("1970-01-01")
@@ -79,7 +80,7 @@ def connect(path: Path, where: str) -> sqlite3.Connection:
     if not path.is_file():
         raise SourceError(f"{where}: there is no file {path}")
     link = sqlite3.connect(
-        f"{path.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
+        f"{path.resolve().as_uri()}?mode=ro", BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=True
     )
     link.execute("BEGIN")
     link.execute("SELECT count(*) FROM sqlite_master").fetchone()  # a transaction begins with its first read

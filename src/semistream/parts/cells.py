@@ -85,24 +85,25 @@ def count_cells(starts: I64, data: U8, present: U8) -> I64:
 
 
 @kernel
-def split_cells(cursor: I64, data: U8, counts: I64) -> tuple[I64, U8]:
-    """Take the next counts[i] child values of every row; `cursor` moves behind them."""
+def split_cells(cursor: I64, data: U8, counts: I64, present: U8) -> tuple[I64, U8]:
+    """Take the next counts[i] child values of every row; `cursor` moves behind them. The children of missing rows are empty."""
     total, size = 0, 0
     for i in range(counts.size):
+        total += counts[i]
         at = cursor[i]
-        for _ in range(counts[i]):
-            size += _length(data, at)
-            at += 4 + _length(data, at)
-            total += 1
+        for _ in range(counts[i] if present[i] else 0):
+            length = _length(data, at)
+            size += length
+            at += 4 + length
     starts = np.zeros(total + 1, np.int64)
     child = np.zeros(max(size, 1), np.uint8)
     filled = 0
     for i in range(counts.size):
         for _ in range(counts[i]):
-            length = _length(data, cursor[i])
+            length = _length(data, cursor[i]) if present[i] else 0
             for b in range(length):
                 child[starts[filled] + b] = data[cursor[i] + 4 + b]
-            cursor[i] += 4 + length
+            cursor[i] += 4 + length if present[i] else 0
             starts[filled + 1] = starts[filled] + length
             filled += 1
     return starts, child

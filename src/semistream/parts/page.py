@@ -2,7 +2,7 @@
 
     byte 0   u32  magic
          4   u32  rows in the page
-         8   u64  checksum of the bytes from 16 to the end of the page
+         8   u64  checksum of all other bytes of the page
         16   i64  number of the page's first row in the master
         24   u32  byte offset of the first row (words end there, rounded up to 8)
         28   u32  byte offset behind the last used byte
@@ -109,6 +109,29 @@ def take_heap(heap: U8, ends: I64, order: I64, new_ends: I64) -> U8:
         for b in range(new_ends[i + 1] - target):
             taken[target + b] = heap[source + b]
     return taken
+
+
+@kernel
+def first_bad_page(memory: Memory, page_at: I64, sizes: I64, width: int, cells: I64) -> int:
+    """The first page whose numbers point outside of it, or -1.
+
+    A checksum only says that the bytes are those that were written, and kernels trust the numbers: a page from another hand must not
+    make them read elsewhere.
+    """
+    for p in range(page_at.size):
+        at, size = page_at[p], sizes[p]
+        rows = np.int64(memory.b4[(at >> 2) + 1])
+        first, end = np.int64(memory.b4[(at >> 2) + 6]), np.int64(memory.b4[(at >> 2) + 7])
+        if memory.b4[at >> 2] != np.uint32(0x31505353) or first < 32 + 8 * rows or first & 7 != 0:
+            return p
+        if first + rows * width > end or end > size:
+            return p
+        for row in range(rows):
+            for cell in cells:
+                place = (at + first + row * width + cell) >> 2
+                if np.int64(memory.b4[place]) + np.int64(memory.b4[place + 1]) > size:
+                    return p
+    return -1
 
 
 @kernel

@@ -31,7 +31,7 @@ class Picked(NamedTuple):
 
 @kernel
 def pick_rows(table: StreamTable, memory: Memory, page_at: I64, width: int, cursor: I64, picked: Picked) -> int:
-    """Sift rows of pages by tags, until `picked` is full; returns how many were picked. `cursor` (page, row) says where to go on."""
+    """Sift rows of pages by tags, as many as `picked` could hold; returns how many stayed. `cursor` (page, row) says where to go on."""
     size = table.tag.size
     count = 0
     while cursor[0] < page_at.size:

@@ -1,0 +1,83 @@
+"""Sharing the budget out: what every part of a join asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from semistream import kinds
+from semistream.algorithms.record import Algorithm
+from semistream.budget import Share, split
+from semistream.plan import Wait
+from semistream.protocols import Master, Reader
+from semistream.records import RowCodec
+from semistream.stream_rows import StreamRows
+
+_PIECE_ROWS = 16384  # rows of a batch that are encoded at once: the arrays for it are ours, so they must be few
+_ROW_GUESS = StreamRows(RowCodec(pa.schema([pa.field("row", pa.binary(256), nullable=False)])), 0.0)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user asked for, checked."""
+
+    algorithm: Algorithm
+    memory_bytes: int
+    stream_keys: list[str]
+    how: str
+    payload: list[tuple[str, str]]
+    where: pc.Expression | None
+    where_columns: list[str]
+    null_safe: bool
+    ordered: bool
+    match_column: str | None
+    wait: Wait
+
+
+def share_out(reader: Reader, options: Options, rows: StreamRows) -> dict[str, int]:
+    """Bytes of every part."""
+    return split(options.memory_bytes, lambda memory: _shares(reader, options, rows, memory))
+
+
+def _shares(reader: Reader, options: Options, rows: StreamRows, memory: int) -> list[Share]:
+    """What every part asks for. The largest page bounds a master row, so one output row always fits."""
+    output_least = 32768 + reader.largest_page_bytes
+    return [
+        *reader.shares(),
+        *options.algorithm.shares(reader, memory),
+        Share("input", int(piece_rows(memory, rows) * _piece_row_bytes(rows))),
+        Share("output", output_least, weight=0.1, most=max(output_least, memory // 16)),
+        *([Share("reorder", output_least, weight=0.5)] if options.ordered else []),
+        *rows.shares(matches(memory)),
+        Share("alignment", 8192),
+    ]
+
+
+def matches(memory_bytes: int) -> int:
+    """Length of the list of found pairs."""
+    return max(64, min(8192, memory_bytes // 4096))
+
+
+def piece_rows(memory_bytes: int, rows: StreamRows) -> int:
+    """Rows of a batch that are encoded at once."""
+    return max(16, min(_PIECE_ROWS, memory_bytes // 4096, int(memory_bytes / 24 / _piece_row_bytes(rows))))
+
+
+def _piece_row_bytes(rows: StreamRows) -> float:
+    """Bytes of arrays that encoding one row takes: words, picks, sizes, slots, places, offsets and lengths of cells, null bytes.
+
+    Text stays in Arrow's buffers; nested values are encoded, level by level, and several copies live at a time.
+    """
+    nested = any(kinds.is_nested(column.type) for column in rows.codec.columns)
+    return 8 * 8 + 24 * len(rows.codec.cells) + len(rows.codec.columns) + (6 * rows.heap_bytes if nested else 0)
+
+
+def smallest_check(master: Master, options: Options) -> None:
+    """Refuse a budget that no stream could be joined in, before there is one. Stream rows are taken to be 256 bytes wide."""
+    reader = master.reader()
+    try:
+        share_out(reader, options, _ROW_GUESS)
+    finally:
+        reader.close()
