@@ -37,7 +37,7 @@ def number(row: Row, show: Callable[[Row], str]) -> str:
 
 def interval(row: Row) -> str:
     """Ends of the confidence interval in millions."""
-    return "-" if row["ci95"] is None else "–".join(f"{end / 1e6:.2f}" for end in row["ci95"])
+    return "-" if row["ci95"] is None else " - ".join(f"{end / 1e6:.2f}" for end in row["ci95"])
 
 
 def size(count: int | None) -> str:

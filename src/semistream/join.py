@@ -28,7 +28,7 @@ from semistream.errors import CapabilityError, NoProgress, UsageError
 from semistream.parts.compiler import announce_compilation
 from semistream.protocols import Master
 from semistream.report import empty_report
-from semistream.sharing import Options, smallest_check
+from semistream.sharing import Options, check_budget
 from semistream.units import parse_bytes
 from semistream.workshop import Workshop
 
@@ -105,11 +105,13 @@ class Join:
             wait=plan.parse_wait(max_wait),
         )
         self._run: _Run | None = None
-        smallest_check(master, self._options)
+        check_budget(master, self._options)
 
     def output_schema(self, stream_schema: pa.Schema) -> pa.Schema:
-        """The schema of the output for a stream of this schema; raises what the join would raise."""
-        return self._plan(stream_schema).schema
+        """The schema of the output for a stream of this schema; raises what the join would raise before its first row."""
+        output = self._plan(stream_schema).schema
+        check_budget(self._master, self._options, stream_schema)
+        return output
 
     def _plan(self, stream_schema: pa.Schema) -> plan.Output:
         options = self._options

@@ -16,6 +16,7 @@ from semistream.records import RowCodec
 from semistream.stream_rows import StreamRows
 
 _PIECE_ROWS = 16384  # rows of a batch that are encoded at once: the arrays for it are ours, so they must be few
+CELL_GUESS_BYTES = 16.0  # of a text value nobody has seen yet
 _ROW_GUESS = StreamRows(RowCodec(pa.schema([pa.field("row", pa.binary(256), nullable=False)])), 0.0)
 
 
@@ -74,10 +75,14 @@ def _piece_row_bytes(rows: StreamRows) -> float:
     return 8 * 8 + 24 * len(rows.codec.cells) + len(rows.codec.columns) + (6 * rows.heap_bytes if nested else 0)
 
 
-def smallest_check(master: Master, options: Options) -> None:
-    """Refuse a budget that no stream could be joined in, before there is one. Stream rows are taken to be 256 bytes wide."""
+def check_budget(master: Master, options: Options, stream: pa.Schema | None = None) -> None:
+    """Refuse a budget that is too small, before there is a stream. Without its schema, rows are taken to be 256 bytes wide."""
+    rows = _ROW_GUESS
+    if stream is not None:
+        codec = RowCodec(stream)
+        rows = StreamRows(codec, CELL_GUESS_BYTES * len(codec.cells))
     reader = master.reader()
     try:
-        share_out(reader, options, _ROW_GUESS)
+        share_out(reader, options, rows)
     finally:
         reader.close()

@@ -22,7 +22,7 @@ from semistream.records import RowCodec
 from semistream.reorder import Reorder
 from semistream.report import build_report, empty_report
 from semistream.settle import Settler
-from semistream.sharing import Options, matches, piece_rows, share_out
+from semistream.sharing import CELL_GUESS_BYTES, Options, matches, piece_rows, share_out
 from semistream.stream_rows import StreamRows
 
 
@@ -186,4 +186,4 @@ class Workshop:
 def _heap_bytes(codec: RowCodec, sample: pa.RecordBatch) -> float:
     """Average bytes of variable length in the rows of a sample."""
     sizes = codec.encode(sample).sizes
-    return float(sizes.mean()) if sizes is not None and sizes.size else 16.0 * len(codec.cells)
+    return float(sizes.mean()) if sizes is not None and sizes.size else CELL_GUESS_BYTES * len(codec.cells)

@@ -65,7 +65,7 @@ def test_groups_of_values_become_one_cell_a_row_and_come_back(rows):
     assert cursor.tolist() == ends[1:].tolist()
     counts = cells.count_cells(ends, data, valid)
     assert counts.tolist() == [len(row or []) for row in rows]
-    found_starts, found = cells.split_cells(ends[:-1] + 1, data, counts)
+    found_starts, found = cells.split_cells(ends[:-1] + 1, data, counts, valid)
     assert cut(found_starts, found) == children
 
 
@@ -76,5 +76,14 @@ def test_splitting_goes_on_where_it_stopped():
     cursor = ints(0, sum(4 + len(value) for value in fields[0]))
     block = np.frombuffer(data, np.uint8)
     for number in range(2):
-        assert cut(*cells.split_cells(cursor, block, ints(1, 1))) == [row[number] for row in fields]
+        found = cells.split_cells(cursor, block, ints(1, 1), np.ones(2, np.uint8))
+        assert cut(*found) == [row[number] for row in fields]
     assert cursor.tolist() == [11, len(data)]
+
+
+def test_the_children_of_a_missing_row_are_empty_and_no_byte_is_read():
+    cursor, behind_the_end = ints(0, 5), ints(0, 5)
+    data = np.frombuffer(b"\1\0\0\0x", np.uint8)
+    found = cells.split_cells(cursor, data, ints(1, 2), np.array([1, 0], np.uint8))
+    assert cut(*found) == [b"x", b"", b""]
+    assert cursor.tolist() == [5, behind_the_end[1]]

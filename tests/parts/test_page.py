@@ -95,3 +95,43 @@ def test_no_rows_make_no_pages():
     assert page.cut_pages(ints(0), 8, 4096, np.zeros(1, np.int64)) == 0
     memory, page_at, _ = pages_of(plain_rows([]), 4096)
     assert page.count_rows(memory.b4, page_at) == 0
+
+
+CELL = 8  # where a row of 16 bytes keeps its cell
+
+
+def sound_pages():
+    """Three pages of rows with one cell each, and how long the pages are."""
+    values = [b"some text" * (i % 4) for i in range(12)]
+    rows = plain_rows(range(12), 16, values)
+    for row, value in zip(rows.fixed.reshape(-1, 16), values, strict=True):
+        row[CELL:] = np.frombuffer(struct.pack("<II", 0, len(value)), np.uint8)
+    memory, page_at, _ = pages_of(rows, 256, cells=[CELL])
+    return memory, page_at, np.full(page_at.size, 256, np.int64)
+
+
+def test_pages_as_they_were_written_are_sound():
+    memory, page_at, sizes = sound_pages()
+    assert page_at.size > 2
+    assert page.first_bad_page(memory, page_at, sizes, 16, ints(CELL)) == -1
+    assert page.first_bad_page(memory, page_at[:0], sizes[:0], 16, ints(CELL)) == -1
+
+
+@pytest.mark.parametrize(
+    ("at", "number"),
+    [(0, 0), (4, 100), (4, 2**32 - 1), (24, 0), (24, 252), (24, 2**31), (28, 257), (28, 32), (28, 2**32 - 1)],
+)
+@pytest.mark.parametrize("bad", [0, 1])
+def test_a_number_in_the_head_of_a_page_that_points_elsewhere_is_found(at, number, bad):
+    memory, page_at, sizes = sound_pages()
+    memory.b4[(int(page_at[bad]) + at) >> 2] = number
+    assert page.first_bad_page(memory, page_at, sizes, 16, ints(CELL)) == bad
+
+
+@pytest.mark.parametrize(("start", "length"), [(257, 0), (0, 257), (200, 57), (2**32 - 1, 2**32 - 1)])
+def test_a_cell_that_points_behind_its_page_is_found(start, length):
+    memory, page_at, sizes = sound_pages()
+    rows = int(memory.b4[(page_at[1] >> 2) + 1])
+    last_row = int(page_at[1]) + int(memory.b4[(page_at[1] >> 2) + 6]) + 16 * (rows - 1)
+    memory.b4[(last_row + CELL) >> 2 : (last_row + CELL + 8) >> 2] = start, length
+    assert page.first_bad_page(memory, page_at, sizes, 16, ints(CELL)) == 1

@@ -137,17 +137,16 @@ def test_all_nans_are_one_key_and_so_are_both_zeros():
 
 
 def test_parts_of_composite_keys_are_written_one_after_the_other():
-    cursor = ints(0, 18 + 8)
-    data = np.full(26 + 19, 0xEE, np.uint8)
-    words.append_part(ints(-2, 77), np.array([1, 0], np.uint8), data, cursor)
+    """A number, and two texts, of which one is missing in each of two keys."""
+    first = b"\1" + (-2).to_bytes(8, "little", signed=True) + b"\1\3\0\0\0abc" + b"\0\0\0\0\0"
+    second = b"\0" + bytes(8) + b"\0\0\0\0\0" + b"\1\2\0\0\0de"
     starts, source = ints(1, 4, 6), np.frombuffer(b"-abcde", np.uint8)
+    data, cursor = np.zeros(len(first + second), np.uint8), ints(0, len(first))
+    words.append_part(ints(-2, 77), np.array([1, 0], np.uint8), data, cursor)
     words.append_cell(starts, source, np.array([1, 0], np.uint8), data, cursor)
     words.append_cell(starts, source, np.array([0, 1], np.uint8), data, cursor)
-    assert cursor.tolist() == [9 + 8 + 5, 26 + 9 + 5 + 7]
-    first = b"\1" + (-2).to_bytes(8, "little", signed=True) + b"\1\3\0\0\0abc" + b"\0\0\0\0\0"
-    assert data[: len(first)].tobytes() == first
-    second = data[26:].tobytes()
-    assert (second[0], second[9:14], second[14:]) == (0, bytes(5), b"\1\2\0\0\0de"[: 26 + 19 - 26 - 14])
+    assert data.tobytes() == first + second
+    assert cursor.tolist() == [len(first), len(first + second)]
 
 
 # --------------------------------------------------------------------------------------------------------- same keys
