@@ -14,6 +14,7 @@ import pyarrow.types as pt
 
 from semistream.errors import ColumnError
 
+_PLENTY = 1 << 30  # rows that no batch of ours has
 _NARROW_DIGITS = 18  # a decimal of so many digits fits 64 bits
 
 
@@ -82,6 +83,11 @@ def most_rows(kind: pa.DataType) -> int:
     return most_rows(kind.storage_type) if isinstance(kind, pa.BaseExtensionType) else 1 << 40
 
 
+def is_wrapped(kind: pa.DataType) -> bool:
+    """Whether the values are brought into another form before they are packed."""
+    return bool(kind != plain_type(kind) or pt.is_string_view(kind) or pt.is_binary_view(kind))
+
+
 def is_nested(kind: pa.DataType) -> bool:
     """Whether values of this type are lists, structs or maps."""
     return bool(pt.is_nested(plain_type(kind)))
@@ -128,6 +134,6 @@ def _unkept(kind: pa.DataType) -> pa.DataType | None:
     if not pt.is_nested(kind) or pt.is_run_end_encoded(kind):
         return None
     for inner in (kind.field(i).type for i in range(kind.num_fields)):
-        if most_rows(inner) < 1 << 31 - 1 or (found := _unkept(inner)) is not None:
-            return inner if most_rows(inner) < 1 << 31 - 1 else found
+        if most_rows(inner) < _PLENTY or (found := _unkept(inner)) is not None:
+            return inner if most_rows(inner) < _PLENTY else found
     return None

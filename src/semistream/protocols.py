@@ -86,6 +86,7 @@ class Master(Protocol):
     keys: KeyCodec
     codec: RowCodec
     rows: int
+    row_bytes: float  # of a packed row, on average
     most_rows_per_key: int
     has_null_keys: bool
     indexed: bool  # readers can look keys up

@@ -46,7 +46,6 @@ def build_report(
     busy_s: float,
 ) -> dict[str, Any]:
     """The report of a join at any moment of its run; `start` is the empty one."""
-    finished = counts.tuples_in - pending.waiting
     return start | {
         "bytes_by_part": dict(bytes_by_part),
         "bytes_used": sum(bytes_by_part.values()),
@@ -59,11 +58,11 @@ def build_report(
         "loads": reader.loads,
         "pages_read": reader.pages_read,
         "bytes_read": reader.bytes_read,
-        "hit_share": max(0.0, 1 - reader.loads / finished) if finished else 0.0,
+        "hit_share": max(0.0, 1 - reader.loads / counts.finished) if counts.finished else 0.0,
         "busy_s": busy_s,
-        "rows_per_s": finished / busy_s if busy_s else 0.0,
+        "rows_per_s": counts.finished / busy_s if busy_s else 0.0,
         "stream_slots": pending.slots,
-        "wait_tuples_p50": waits.quantile(pending.wait_histogram, 0.5),
-        "wait_tuples_p99": waits.quantile(pending.wait_histogram, 0.99),
+        "wait_tuples_p50": min(waits.quantile(pending.wait_histogram, 0.5), pending.wait_max),
+        "wait_tuples_p99": min(waits.quantile(pending.wait_histogram, 0.99), pending.wait_max),
         "wait_tuples_max": pending.wait_max,
     }

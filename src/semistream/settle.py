@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from semistream import kinds, records
 from semistream.errors import BudgetError
-from semistream.parts import rows
+from semistream.parts import rows as row_kernels
 from semistream.parts.memory import I64, U8, Memory
 from semistream.parts.slots import mark_matched, unmatched
 from semistream.parts.words import KeyPlaces, Side, same_keys
@@ -38,6 +38,7 @@ class Counts:
     """What came in and what left."""
 
     tuples_in: int = 0
+    finished: int = 0
     rows_out: int = 0
     matched: int = 0
     unmatched: int = 0
@@ -100,6 +101,7 @@ class Settler:
 
     def _gone(self, gone: I64) -> Iterator[tuple[pa.RecordBatch, I64]]:
         lonely = unmatched(self._pending.records, gone)
+        self.counts.finished += gone.size
         self.counts.unmatched += lonely.size
         if lonely.size and self.output.how in ("left", "left_anti"):
             nowhere = np.full(lonely.size, -1, np.int64)
@@ -107,6 +109,7 @@ class Settler:
 
     def keyless(self, batch: pa.RecordBatch, missing: I64, position: int) -> Iterator[tuple[pa.RecordBatch, I64]]:
         """Tuples without a key never match and never wait: the answer for them at once, if there is one."""
+        self.counts.finished += missing.size
         self.counts.unmatched += missing.size
         if self.output.how not in ("left", "left_anti"):
             return
@@ -140,7 +143,7 @@ class Settler:
         if self._key_in_where is not None:
             names.append(self._key_in_where)
             column, present = self._master.codec.by_name[self._key_in_where], np.empty(slots.size, np.uint8)
-            rows.gather_valid(self._memory.b1, row_at, column.null_at, column.null_bit, present, 0)
+            row_kernels.gather_valid(self._memory.b1, row_at, column.null_at, column.null_bit, present, 0)
             arrays.append(self._master.keys.from_words(self._pending.words(slots), 1 - present))
         numbers = pa.array(np.arange(slots.size))
         kept = pa.table([*arrays, numbers], names=[*names, "\0row"]).filter(self._where)["\0row"]

@@ -69,10 +69,14 @@ def piece_rows(memory_bytes: int, rows: StreamRows) -> int:
 def _piece_row_bytes(rows: StreamRows) -> float:
     """Bytes of arrays that encoding one row takes: words, picks, sizes, slots, places, offsets and lengths of cells, null bytes.
 
-    Text stays in Arrow's buffers; nested values are encoded, level by level, and several copies live at a time.
+    Text stays in Arrow's buffers; wrapped text (views, dictionaries) is copied; nested values are encoded, level by level, and several
+    copies live at a time.
     """
-    nested = any(kinds.is_nested(column.type) for column in rows.codec.columns)
-    return 8 * 8 + 24 * len(rows.codec.cells) + len(rows.codec.columns) + (6 * rows.heap_bytes if nested else 0)
+    types = [column.type for column in rows.codec.columns]
+    copies = (
+        6 if any(kinds.is_nested(kind) for kind in types) else 2 if any(kinds.is_wrapped(kind) for kind in types) else 0
+    )
+    return 8 * 8 + 24 * len(rows.codec.cells) + len(rows.codec.columns) + copies * rows.heap_bytes
 
 
 def check_budget(master: Master, options: Options, stream: pa.Schema | None = None) -> None:

@@ -30,29 +30,36 @@ class Workshop:
     """Everything one pass over a stream works with."""
 
     def __init__(self, master: Master, options: Options, output: Output, sample: pa.RecordBatch) -> None:
-        self._options, self._keys, self._output = options, master.keys, output
+        self._options, self._keys = options, master.keys
         self._stream_schema, self._position = sample.schema, 0
         stored = sample.schema if master.keys.hidden is None else sample.schema.append(master.keys.hidden)
         codec = RowCodec(stored)
         rows = StreamRows(codec, _heap_bytes(codec, self._with_hidden(sample.slice(0, 1000))))
         self._reader = master.reader()
         try:
-            given = share_out(self._reader, options, rows)
-            self._slab = Slab(options.memory_bytes)
-            self._slab.charge("input", given["input"])
-            self._slab.charge("output", given["output"])
-            self._reader.attach(self._slab, given["disk buffer"])
-            self.pending = Pending(
-                self._slab, rows, given["stream table"], matches(options.memory_bytes), master.codec.width
-            )
+            self._build(master, output, rows)
         except BaseException:
             self._reader.close()
             raise
-        key_names = options.stream_keys
+        self._rows = rows
+        self._arrivals: deque[tuple[int, float]] = deque()  # (position, time): later tuples count as that one
+        self.left = 0  # tuples that have left
+
+    def _build(self, master: Master, output: Output, rows: StreamRows) -> None:
+        """Share the budget out and make every part."""
+        options, codec = self._options, rows.codec
+        given = share_out(self._reader, options, rows)
+        self._slab = Slab(options.memory_bytes)
+        self._slab.charge("input", given["input"])
+        self._slab.charge("output", given["output"])
+        self._reader.attach(self._slab, given["disk buffer"])
+        self.pending = Pending(
+            self._slab, rows, given["stream table"], matches(options.memory_bytes), master.codec.width
+        )
         self._settler = Settler(
             output,
             master,
-            key_names,
+            options.stream_keys,
             self.pending,
             self._slab.memory,
             given["output"],
@@ -63,14 +70,9 @@ class Workshop:
         self._reorder: Reorder | None = None
         if options.ordered:
             self._slab.charge("reorder", given["reorder"])
-            row_bytes = codec.width + rows.heap_bytes + master.codec.width
+            row_bytes = codec.width + rows.heap_bytes + master.row_bytes
             self._reorder = Reorder(output.schema, given["reorder"], row_bytes, master.most_rows_per_key)
-        self.recipe = options.algorithm.build(Parts(self._reader, self.pending, given, key_names))
-        self._rows = rows
-        self._arrivals: deque[tuple[int, float]] = (
-            deque()
-        )  # (position, time); tuples in between count as the earlier one
-        self.left = 0  # tuples that have left
+        self.recipe = options.algorithm.build(Parts(self._reader, self.pending, given, options.stream_keys))
 
     def _with_hidden(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if self._keys.hidden is None:

@@ -312,7 +312,7 @@ def test_an_interrupted_builder_tidies_up(path: Path):
 
 def test_racing_builders_leave_whole_versions(tmp_path: Path):
     code = "import sys, pyarrow as pa, semistream as ss\n"
-    code += "for _ in range(5):\n"
+    code += "for _ in range(3):\n"
     code += "    try: ss.build_master(sys.argv[1], pa.table({'id': range(2000)}), key='id')\n"
     code += "    except ss.MasterBusy: pass\n"
     racers = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "p.master")]) for _ in range(2)]

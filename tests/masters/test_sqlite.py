@@ -295,6 +295,30 @@ def test_closing_ends_the_transaction(tmp_path: Path):
         writer.commit()
 
 
+def test_a_damaged_file_is_corrupt(tmp_path: Path):
+    url = database(tmp_path, "id INTEGER PRIMARY KEY, x TEXT", [(n, "x" * 100) for n in range(3000)])
+    master = ss.open_master(url)
+    for forget in ("PRAGMA cache_size = 1", "PRAGMA shrink_memory"):
+        master.link.execute(forget)
+    content = bytearray((tmp_path / "m.db").read_bytes())
+    content[4096 * 4 :] = b"\xaa" * (len(content) - 4096 * 4)
+    (tmp_path / "m.db").write_bytes(content)
+    with pytest.raises(MasterCorrupt, match=r"m\.db \(t\)"):
+        master.verify()
+    with pytest.raises(MasterCorrupt, match="malformed"):
+        list(ss.Join(master, on="id", memory="1MB")([pa.record_batch({"id": range(3000)})]))
+    with pytest.raises(MasterCorrupt, match="malformed"):
+        ss.open_master(url)
+
+
+def test_a_closed_master_says_so(tmp_path: Path):
+    master = opened(tmp_path, "integer")
+    join = ss.Join(master, on="id", memory="1MB")
+    master.close()
+    with pytest.raises(UsageError, match="open the master again"):
+        list(join([pa.record_batch({"id": [1]})]))
+
+
 def test_a_locked_file_is_busy(tmp_path: Path):
     url = database(tmp_path, "id INTEGER PRIMARY KEY", [(1,)])
     with closing(sqlite3.connect(tmp_path / "m.db")) as writer:

@@ -26,7 +26,9 @@ def queue_of(records, ends):
     return forth
 
 
-@given(steps=st.lists(st.tuples(st.booleans(), st.lists(st.integers(0, COUNT - 1), min_size=1, max_size=4)), max_size=20))
+@given(
+    steps=st.lists(st.tuples(st.booleans(), st.lists(st.integers(0, COUNT - 1), min_size=1, max_size=4)), max_size=20)
+)
 def test_the_queue_keeps_the_order_of_arrival_whoever_leaves(steps):
     records, ends, model = new_slots(COUNT), ints(-1, -1), []
     for coming, numbers in steps:

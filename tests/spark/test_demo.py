@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,8 +13,10 @@ import pytest
 from rich.console import Console
 
 from semistream.demo import run_demo
-from semistream.demo.arriving import shop
+from semistream.demo.arriving import Inbox, shop
 from semistream.demo.proof import compare
+from semistream.demo.screen import Screen
+from semistream.demo.streaming import run_stream
 from semistream.errors import UsageError
 from semistream.workloads.retail import PIECES
 
@@ -77,6 +80,16 @@ def test_the_proof_fails_when_one_row_is_wrong(ran, tmp_path, damage):
     sales, unmatched = compare(folder / "inbox", folder / "products.parquet", tmp_path, PIECES, tmp_path / "scratch")
     assert unmatched.equal
     assert (sales.missing, sales.surplus) == {"lost": (1, 0), "doubled": (0, 1), "changed": (1, 1)}[damage]
+
+
+def test_a_stream_that_fails_ends_the_demo_with_its_error(spark, ran, tmp_path):
+    shutil.copytree(ran[0].folder / "products.master", tmp_path / "products.master")
+    (tmp_path / "warehouse").write_text("a file where a folder should be")
+    orders = 2_000_000  # would take fifty seconds to arrive
+    inbox = Inbox(tmp_path / "inbox", shop(orders, 5_000), orders, seed=3)
+    with pytest.raises(Exception, match="warehouse"):
+        run_stream(spark, tmp_path, inbox, "32MB", Screen(Console(file=io.StringIO()), live=False))
+    assert inbox.sent < orders
 
 
 def test_the_same_seed_gives_the_same_orders():

@@ -26,8 +26,9 @@ A chunk takes what has arrived; a small one costs nothing but its place in the r
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
+
+import numpy as np
 
 from semistream.algorithms.record import Algorithm, Parts
 from semistream.budget import Share
@@ -49,12 +50,15 @@ class MeshJoin:
 
     def __init__(self, parts: Parts) -> None:
         self._reader, self._pending = parts.reader, parts.pending
-        self._partitions = _partitions(parts.reader)
-        self._next = 0
-        self._chunks: deque[int] = deque()  # sizes, oldest first
+        self._partitions = max(1, _count_partitions(parts.reader))
+        self._next_page = 0
+        self._chunks = np.zeros(
+            self._partitions, np.int64
+        )  # sizes, a ring: the chunk of this step lies where one leaves after it
+        self._step = 0
         self._open = 0  # tuples in the chunk that still takes some
-        self._chunk_rows = -(-parts.pending.slots // max(1, len(self._partitions)))
-        self.patience = len(self._partitions) + 1
+        self._chunk_rows = -(-parts.pending.slots // self._partitions)
+        self.patience = self._partitions + 1
 
     def admit(self, block: Block) -> int:
         """A chunk takes its even share of the stream table."""
@@ -64,23 +68,23 @@ class MeshJoin:
 
     def step(self) -> Iterator[Found]:
         """Read one partition, probe it, and let the chunk go that has now seen all."""
-        self._chunks.append(self._open)
-        self._open = 0
-        if self._partitions:
-            load = self._reader.read(*self._partitions[self._next])
-            self._next = (self._next + 1) % len(self._partitions)
+        self._chunks[self._step % self._partitions], self._open = self._open, 0
+        self._step += 1
+        if self._reader.pages:
+            stop = self._reader.stop_of(self._next_page)
+            load = self._reader.read(self._next_page, stop)
+            self._next_page = stop % self._reader.pages
             yield from self._pending.probe(load)
-        if len(self._chunks) >= len(self._partitions):
-            yield from self._pending.leave_oldest(self._chunks.popleft())
+        if self._step >= self._partitions:  # nothing leaves before k chunks exist
+            yield from self._pending.leave_oldest(int(self._chunks[self._step % self._partitions]))
 
 
-def _partitions(reader: Reader) -> list[tuple[int, int]]:
-    """Consecutive page ranges, each as long as the disk buffer allows."""
-    ranges, first = [], 0
+def _count_partitions(reader: Reader) -> int:
+    """Partitions are consecutive page ranges, each as long as the disk buffer allows."""
+    count, first = 0, 0
     while first < reader.pages:
-        ranges.append((first, reader.stop_of(first)))
-        first = ranges[-1][1]
-    return ranges
+        count, first = count + 1, reader.stop_of(first)
+    return count
 
 
 ALGORITHM = Algorithm(

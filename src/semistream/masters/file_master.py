@@ -62,6 +62,7 @@ class FileMaster:
             self._pin.release()
             raise
         self.rows = self.manifest.rows
+        self.row_bytes = self.codec.width + self.manifest.details["heap_bytes"] / max(1, self.rows)
         self.most_rows_per_key = self.manifest.max_multiplicity
         self.has_null_keys = self.manifest.null_key_rows > 0
 

@@ -118,7 +118,7 @@ class PageIndex:
         except FileNotFoundError as error:
             raise MasterNotFound(f"{path}: missing; this version is not complete, build the master again") from error
         pages = int(np.frombuffer(data, np.int64, 1, 8)[0]) if len(data) >= 16 else -1
-        if pages < 0 or len(data) != 24 + 17 * pages or data[:8] != xxhash.xxh3_64(data[16:]).digest():
+        if pages < 0 or len(data) != 24 + 17 * pages or data[:8] != xxhash.xxh3_64(memoryview(data)[16:]).digest():
             raise MasterCorrupt(
                 f"{path}: the index is damaged ({len(data)} bytes); rebuild the master or go back to an older version"
             )

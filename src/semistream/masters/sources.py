@@ -20,7 +20,7 @@ import pyarrow as pa
 from semistream.errors import SemistreamError, SourceError
 
 BATCH_ROWS: Final = 65_536
-BATCH_BYTES: Final = 16 << 20
+BATCH_BYTES: Final = 8 << 20
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ the table once if it has columns of variable length, because a budget must know 
 
 from __future__ import annotations
 
-import sqlite3
 import sys
 import weakref
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from typing import Any, Final, Self
 
 import pyarrow as pa
 
-from semistream.errors import ColumnError, MasterBusy, MasterCorrupt, MasterNotFound, UsageError
+from semistream.errors import ColumnError, MasterCorrupt, MasterNotFound, UsageError
 from semistream.keys import KeyCodec
 from semistream.masters import sqlite_pages as pages
 from semistream.masters.export import write_file
@@ -28,18 +27,20 @@ from semistream.masters.progress import Progress
 from semistream.masters.sqlite_reader import SqliteReader
 from semistream.masters.sqlite_rows import (
     FETCH_ROWS,
-    Relation,
     SqliteUrl,
     connect,
     describe,
+    explained,
+    fetched,
     parse_sqlite_url,
-    quoted,
-    to_batch,
 )
+from semistream.masters.sqlite_values import Relation, quoted, to_batch
 from semistream.records import RowCodec
 
 _PAGE_BYTES: Final = 16 << 10
 _SAMPLE_ROWS: Final = 1000
+
+_CELL_BYTES = 64.0  # of a text value; SQLite keeps no average, and only the reorder buffer's first window depends on it
 
 
 class SqliteMaster:
@@ -59,18 +60,14 @@ class SqliteMaster:
             raise MasterNotFound(f"{url}: there is no file {parsed.path}")
         self._where = f"{parsed.path} ({parsed.table})"
         self._table = parsed.table
-        try:
+        with explained(self._where):
             self.link = connect(parsed.path, self._where)
-        except sqlite3.OperationalError as exc:
-            raise MasterBusy(f"{self._where}: {exc}; another process is writing, try again") from exc
-        except sqlite3.DatabaseError as exc:
-            raise MasterCorrupt(f"{self._where}: {exc}") from exc
-        self._finalizer = weakref.finalize(self, self.link.close)
-        try:
-            self._describe(parsed)
-        except BaseException:
-            self._finalizer()
-            raise
+            self._finalizer = weakref.finalize(self, self.link.close)
+            try:
+                self._describe(parsed)
+            except BaseException:
+                self._finalizer()
+                raise
 
     def __reduce__(self) -> tuple[type[SqliteMaster], tuple[str]]:
         return SqliteMaster, (self.name,)
@@ -104,6 +101,7 @@ class SqliteMaster:
     def _count(self, key: list[str]) -> None:
         names, table = ", ".join(quoted(name) for name in key), self.relation.sql
         groups = f"SELECT count(*) AS n FROM {table} GROUP BY {names}"
+        self.row_bytes = self.codec.width + _CELL_BYTES * len(self.codec.cells)
         self.rows, self.distinct, self.most_rows_per_key = self.link.execute(
             f"SELECT coalesce(sum(n), 0), count(*), coalesce(max(n), 0) FROM ({groups})"
         ).fetchone()
@@ -148,7 +146,7 @@ class SqliteMaster:
     def batches(self, batch_rows: int = FETCH_ROWS) -> Iterator[pa.RecordBatch]:
         """All rows, in the order of the table."""
         cursor, seen = self.link.execute(f"SELECT {self.relation.columns()} FROM {self.relation.sql}"), 0
-        while rows := cursor.fetchmany(batch_rows):
+        while rows := fetched(cursor, self._where, batch_rows):
             yield to_batch(rows, self.relation, seen)
             seen += len(rows)
 
@@ -169,7 +167,8 @@ class SqliteMaster:
 
     def verify(self, progress: Progress | None = None) -> None:
         """Let SQLite check the file, and read every value."""
-        found = self.link.execute("PRAGMA integrity_check(1)").fetchone()[0]
+        with explained(self._where):
+            found = self.link.execute("PRAGMA integrity_check(1)").fetchone()[0]
         if found != "ok":
             raise MasterCorrupt(f"{self._where}: {found}")
         done = 0

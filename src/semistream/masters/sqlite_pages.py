@@ -18,7 +18,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from semistream.errors import SourceError
-from semistream.masters.sqlite_rows import Relation, quoted
+from semistream.masters.sqlite_values import Relation, quoted
 
 _STORED: Final = {  # key types that can be compared in SQL, and how SQLite stores them
     pa.int64(): ("integer",),

@@ -17,7 +17,8 @@ from semistream.budget import Share, Slab
 from semistream.keys import NULL_WORD
 from semistream.masters.pages import encode_rows
 from semistream.masters.sqlite_pages import Section
-from semistream.masters.sqlite_rows import to_batch
+from semistream.masters.sqlite_rows import explained, fetched
+from semistream.masters.sqlite_values import to_batch
 from semistream.parts import page
 from semistream.parts.memory import I64
 from semistream.parts.page import Rows
@@ -132,13 +133,14 @@ class SqliteReader:
 
     def _rows(self, query: str, values: Sequence[Any]) -> Rows:
         """The packed rows of a query."""
-        found = self._master.link.execute(f"SELECT {self._columns} {query}", values).fetchall()
+        with explained(self._relation.where):
+            found = self._master.link.execute(f"SELECT {self._columns} {query}", values).fetchall()
         return encode_rows(to_batch(found, self._relation), self._master.keys, self._codec)
 
     def _some_rows(self, query: str, values: Sequence[Any]) -> Iterator[Rows]:
         """The packed rows of a query that may have any number of them."""
         cursor = self._master.link.execute(f"SELECT {self._columns} {query}", values)
-        while found := cursor.fetchmany(_PIECE_ROWS):
+        while found := fetched(cursor, self._relation.where, _PIECE_ROWS):
             yield encode_rows(to_batch(found, self._relation), self._master.keys, self._codec)
 
     def look_up(self, word: int, keys: Sequence[tuple[Any, ...]]) -> list[tuple[int, int]]:

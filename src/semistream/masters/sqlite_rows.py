@@ -9,25 +9,23 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pyarrow as pa
 
-from semistream.errors import SourceError, UsageError
+from semistream.errors import MasterBusy, MasterCorrupt, SourceError, UsageError
 from semistream.masters.sources import Source, make_source
+from semistream.masters.sqlite_values import Relation, quoted, to_batch
 
 FETCH_ROWS: Final = 8_192
 BUSY_SECONDS: Final = 2.0  # how long a writer's lock is waited for
 _FORM: Final = "sqlite:///file.db?table=name, with &key=a,b for a master in place, or sqlite:///file.db?query=SELECT..."
 _DECIMAL: Final = re.compile(r"(?:DECIMAL|NUMERIC)\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
-_EPOCH: Final = datetime.fromisoformat("1970-01-01")
 _BY_NAME: Final[tuple[tuple[str, pa.DataType], ...]] = (  # first match wins, as in SQLite's own rules
     (r"BOOL", pa.bool_()),
     (r"TIMESTAMPTZ|TIMESTAMP WITH TIME ZONE", pa.timestamp("us", tz="UTC")),
@@ -87,23 +85,23 @@ def connect(path: Path, where: str) -> sqlite3.Connection:
     return link
 
 
-def quoted(name: str) -> str:
-    """`name` as an SQL identifier."""
-    return '"' + name.replace('"', '""') + '"'
+@contextmanager
+def explained(where: str) -> Iterator[None]:
+    """SQLite's errors as ours: a lock may go away, anything else is wrong with the file."""
+    try:
+        yield
+    except sqlite3.ProgrammingError as exc:
+        raise UsageError(f"{where}: {exc}; open the master again") from exc
+    except sqlite3.Error as exc:
+        if "locked" in str(exc):
+            raise MasterBusy(f"{where}: {exc}; another process is writing, try again") from exc
+        raise MasterCorrupt(f"{where}: {exc}") from exc
 
 
-@dataclass(frozen=True)
-class Relation:
-    """A table or query to read: its SQL, and the Arrow type and declaration of every column."""
-
-    where: str
-    sql: str
-    schema: pa.Schema
-    declared: tuple[str, ...]
-
-    def columns(self, table: str = "") -> str:
-        """SQL of all columns, in order."""
-        return ", ".join((f"{table}." if table else "") + quoted(name) for name in self.schema.names)
+def fetched(cursor: sqlite3.Cursor, where: str, rows: int) -> list[tuple[Any, ...]]:
+    """The next rows of a query."""
+    with explained(where):
+        return cursor.fetchmany(rows)
 
 
 def describe(link: sqlite3.Connection, url: SqliteUrl, where: str) -> Relation:
@@ -140,83 +138,6 @@ def _arrow_type(link: sqlite3.Connection, sql: str, column: str, declared: str, 
             "give it one type with CAST in ?query="
         )
     return _BY_VALUE[found]
-
-
-def to_batch(rows: Sequence[tuple[Any, ...]], relation: Relation, first: int = 0) -> pa.RecordBatch:
-    """Rows as fetched -> a batch in the relation's types; `first` is the number of the first row, for error messages."""
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(relation.schema)
-    arrays = []
-    for place, wanted in enumerate(relation.schema):
-        try:
-            arrays.append(_to_array(columns[place], wanted.type))
-        except (pa.ArrowException, ValueError, TypeError, InvalidOperation, OverflowError) as exc:
-            row = next(i for i, value in enumerate(columns[place]) if not _fits(value, wanted.type))
-            declared = relation.declared[place] or "no declared type"
-            raise SourceError(
-                f"{relation.where}: column {wanted.name} ({declared}, read as {wanted.type}) holds "
-                f"{columns[place][row]!r:.60} in row {first + row + 1}, which does not fit; correct it, or CAST the column in ?query="
-            ) from exc
-    return pa.RecordBatch.from_arrays(arrays, schema=relation.schema)
-
-
-def _fits(value: Any, kind: pa.DataType) -> bool:
-    try:
-        _to_array((value,), kind)
-    except (pa.ArrowException, ValueError, TypeError, InvalidOperation, OverflowError):
-        return False
-    return True
-
-
-def _to_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    convert = _CONVERT.get(kind.id)
-    if convert is not None:
-        values = [None if value is None else convert(value) for value in values]
-    return pa.array(values, kind)
-
-
-def _to_bool(value: Any) -> bool:
-    if value not in (0, 1):
-        raise ValueError(value)
-    return bool(value)
-
-
-def _to_int(value: Any) -> int:
-    if not isinstance(value, int):
-        raise TypeError(value)
-    return value
-
-
-def _to_text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(value)
-    return value
-
-
-def _to_bytes(value: Any) -> bytes:
-    if not isinstance(value, bytes):
-        raise TypeError(value)
-    return value
-
-
-def _to_moment(value: Any) -> datetime:
-    """ISO text, or whole seconds since 1970: the two of SQLite's three ways that are exact."""
-    if isinstance(value, int):
-        return _EPOCH + timedelta(seconds=value)
-    moment = datetime.fromisoformat(_to_text(value))
-    return moment if moment.tzinfo is None else moment.astimezone(UTC)
-
-
-_CONVERT: Final[dict[int, Callable[[Any], Any]]] = {
-    pa.bool_().id: _to_bool,
-    pa.int64().id: _to_int,
-    pa.string().id: _to_text,
-    pa.binary().id: _to_bytes,
-    pa.date32().id: date.fromisoformat,
-    pa.time64("us").id: time.fromisoformat,
-    pa.timestamp("us").id: _to_moment,
-    pa.decimal128(1).id: lambda value: Decimal(str(value)),
-    pa.decimal256(1).id: lambda value: Decimal(str(value)),
-}
 
 
 def sqlite_source(url: str) -> Source:

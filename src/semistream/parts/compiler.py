@@ -60,6 +60,8 @@ def kernel(function: Kernel) -> Kernel:
     numba.config.CACHE_DIR = str(CACHE_FOLDER)  # read by numba while it decorates; other users of numba keep their own
     try:
         return cast(Kernel, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+    except RuntimeError:  # numba found no folder it may write to, not even this one
+        return cast(Kernel, numba.njit(nogil=True, error_model="numpy")(function))
     finally:
         numba.config.CACHE_DIR = before
 

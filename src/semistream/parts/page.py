@@ -54,7 +54,7 @@ def cut_pages(ends: I64, width: int, page_bytes: int, starts: I64) -> int:
         last = first
         while last < rows:
             count = last + 1 - first
-            if 32 + count * (8 + width) + ends[last + 1] - ends[first] > page_bytes and count > 1:
+            if HEADER_BYTES + count * (8 + width) + ends[last + 1] - ends[first] > page_bytes and count > 1:
                 break
             last += 1
         first = last
@@ -73,7 +73,7 @@ def fill_pages(memory: Memory, page_at: I64, rows: Rows, starts: I64, first_row:
     for p in range(page_at.size):
         at, first, stop = page_at[p], starts[p], starts[p + 1]
         count, width = stop - first, rows.width
-        body = 32 + 8 * count
+        body = HEADER_BYTES + 8 * count
         heap = body + count * width
         heap_bytes = rows.ends[stop] - rows.ends[first]
         for i in range(count):
@@ -93,7 +93,7 @@ def fill_pages(memory: Memory, page_at: I64, rows: Rows, starts: I64, first_row:
             base = heap + rows.ends[first + i] - rows.ends[first]
             for cell in cells:
                 memory.b4[(at + body + i * width + cell) >> 2] += np.uint32(base)
-        memory.b4[at >> 2] = np.uint32(0x31505353)
+        memory.b4[at >> 2] = np.uint32(MAGIC)
         memory.b4[(at >> 2) + 1] = np.uint32(count)
         memory.b8[(at >> 3) + 2] = np.uint64(first_row + first - starts[0])
         memory.b4[(at >> 2) + 6] = np.uint32(body)
@@ -122,7 +122,7 @@ def first_bad_page(memory: Memory, page_at: I64, sizes: I64, width: int, cells: 
         at, size = page_at[p], sizes[p]
         rows = np.int64(memory.b4[(at >> 2) + 1])
         first, end = np.int64(memory.b4[(at >> 2) + 6]), np.int64(memory.b4[(at >> 2) + 7])
-        if memory.b4[at >> 2] != np.uint32(0x31505353) or first < 32 + 8 * rows or first & 7 != 0:
+        if memory.b4[at >> 2] != np.uint32(MAGIC) or first < HEADER_BYTES + 8 * rows or first & 7 != 0:
             return p
         if first + rows * width > end or end > size:
             return p

@@ -17,6 +17,7 @@ import numpy as np
 
 from semistream.parts.compiler import kernel
 from semistream.parts.memory import I64, Memory
+from semistream.parts.slots import NEXT
 from semistream.parts.stream_table import StreamTable, drop_entry, find, head_of, home_of, tag_of
 from semistream.parts.words import spread
 
@@ -77,7 +78,7 @@ def probe(table: StreamTable, picked: Picked, cursor: I64, found: Picked) -> int
             found.row_at[pairs] = picked.row_at[row]
             found.heap_at[pairs] = picked.heap_at[row]
             pairs += 1
-            slot = np.int64(table.slots.links[slot, 0])
+            slot = np.int64(table.slots.links[slot, NEXT])
         cursor[1] = -1
         cursor[0] += 1
     return pairs
@@ -106,7 +107,7 @@ def claim(table: StreamTable, picked: Picked, cursor: I64, found: Picked, heads:
                 found.row_at[pairs] = picked.row_at[row]
                 found.heap_at[pairs] = picked.heap_at[row]
                 pairs += 1
-                slot = np.int64(table.slots.links[slot, 0])
+                slot = np.int64(table.slots.links[slot, NEXT])
             ends = not more if row + 1 == picked.words.size else picked.words[row + 1] != word
             if ends:
                 heads[cursor[2]] = table.entry_head[entry]

@@ -16,7 +16,7 @@ import numpy as np
 
 from semistream.parts.compiler import kernel
 from semistream.parts.memory import I64, Memory
-from semistream.parts.slots import Slots
+from semistream.parts.slots import HEAP, Slots
 
 # positions in `state`; all are byte offsets into the slab but the last, which counts bytes
 START, STOP, TAIL, LIVE = 0, 1, 2, 3
@@ -37,7 +37,7 @@ def reset(heap: RowHeap, start: int, stop: int) -> None:
 @kernel
 def room(heap: RowHeap, sizes: I64) -> int:
     """How many rows of these sizes would fit, counting what compaction would free."""
-    left = heap.state[1] - heap.state[0] - heap.state[3]
+    left = heap.state[STOP] - heap.state[START] - heap.state[LIVE]
     for i in range(sizes.size):
         left -= 8 + (sizes[i] + 7 >> 3 << 3)
         if left < 0:
@@ -48,17 +48,17 @@ def room(heap: RowHeap, sizes: I64) -> int:
 @kernel
 def compact(heap: RowHeap, memory: Memory, slots: Slots) -> None:
     """Move live records together at the start of the heap."""
-    at, tail = heap.state[0], heap.state[0]
-    while at < heap.state[2]:
+    at, tail = heap.state[START], heap.state[START]
+    while at < heap.state[TAIL]:
         slot = np.int64(np.int32(memory.b4[at >> 2]))
         size = 8 + (np.int64(memory.b4[(at >> 2) + 1]) + 7 >> 3 << 3)
         if slot >= 0:
             for i in range(size >> 3):
                 memory.b8[(tail >> 3) + i] = memory.b8[(at >> 3) + i]
-            slots.wide[slot, 4] = tail + 8
+            slots.wide[slot, HEAP] = tail + 8
             tail += size
         at += size
-    heap.state[2] = tail
+    heap.state[TAIL] = tail
 
 
 @kernel
@@ -66,22 +66,22 @@ def reserve(heap: RowHeap, memory: Memory, slots: Slots, picks: I64, sizes: I64)
     """Open a record of `sizes` bytes for every picked slot; `room` has said that they fit."""
     for i in range(picks.size):
         size = 8 + (sizes[i] + 7 >> 3 << 3)
-        if heap.state[2] + size > heap.state[1]:
+        if heap.state[TAIL] + size > heap.state[STOP]:
             compact(heap, memory, slots)
-        at = heap.state[2]
+        at = heap.state[TAIL]
         memory.b4[at >> 2] = np.uint32(picks[i])
         memory.b4[(at >> 2) + 1] = np.uint32(sizes[i])
-        slots.wide[picks[i], 4] = at + 8
-        heap.state[2] = at + size
-        heap.state[3] += size
+        slots.wide[picks[i], HEAP] = at + 8
+        heap.state[TAIL] = at + size
+        heap.state[LIVE] += size
 
 
 @kernel
 def release(heap: RowHeap, memory: Memory, slots: Slots, picks: I64) -> None:
     """Declare the records of picked slots dead."""
     for slot in picks:
-        at = slots.wide[slot, 4] - 8
+        at = slots.wide[slot, HEAP] - 8
         memory.b4[at >> 2] = np.uint32(0xFFFFFFFF)
-        heap.state[3] -= 8 + (np.int64(memory.b4[(at >> 2) + 1]) + 7 >> 3 << 3)
-    if heap.state[3] == 0:
-        heap.state[2] = heap.state[0]
+        heap.state[LIVE] -= 8 + (np.int64(memory.b4[(at >> 2) + 1]) + 7 >> 3 << 3)
+    if heap.state[LIVE] == 0:
+        heap.state[TAIL] = heap.state[START]

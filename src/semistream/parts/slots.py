@@ -45,7 +45,7 @@ def positions(slots: Slots, picks: I64) -> I64:
     """Stream positions of tuples."""
     found = np.empty(picks.size, np.int64)
     for i in range(picks.size):
-        found[i] = slots.wide[picks[i], 3] >> 1
+        found[i] = slots.wide[picks[i], ARRIVED] >> 1
     return found
 
 
@@ -54,10 +54,10 @@ def mark_matched(slots: Slots, picks: I64, first: U8) -> int:
     """Note that these tuples have a match; `first` is 1 where a tuple had none before. Returns how many had none."""
     count = 0
     for i in range(picks.size):
-        before = slots.wide[picks[i], 3]
+        before = slots.wide[picks[i], ARRIVED]
         first[i] = 1 - (before & 1)
         count += 1 - (before & 1)
-        slots.wide[picks[i], 3] = before | 1
+        slots.wide[picks[i], ARRIVED] = before | 1
     return count
 
 
@@ -67,7 +67,7 @@ def unmatched(slots: Slots, picks: I64) -> I64:
     found = np.empty(picks.size, np.int64)
     count = 0
     for slot in picks:
-        if slots.wide[slot, 3] & 1 == 0:
+        if slots.wide[slot, ARRIVED] & 1 == 0:
             found[count] = slot
             count += 1
     return found[:count]
@@ -81,10 +81,10 @@ def enqueue(slots: Slots, ends: I64, picks: I64) -> None:
     """Put tuples behind the newest, in order; `ends` holds the oldest and the newest slot (-1: none)."""
     for slot in picks:
         newest = ends[1]
-        slots.links[slot, 2] = newest
-        slots.links[slot, 3] = -1
+        slots.links[slot, OLDER] = newest
+        slots.links[slot, NEWER] = -1
         if newest >= 0:
-            slots.links[newest, 3] = slot
+            slots.links[newest, NEWER] = slot
         else:
             ends[0] = slot
         ends[1] = slot
@@ -94,13 +94,13 @@ def enqueue(slots: Slots, ends: I64, picks: I64) -> None:
 def dequeue(slots: Slots, ends: I64, picks: I64) -> None:
     """Take tuples out, wherever they stand."""
     for slot in picks:
-        older, newer = slots.links[slot, 2], slots.links[slot, 3]
+        older, newer = slots.links[slot, OLDER], slots.links[slot, NEWER]
         if older >= 0:
-            slots.links[older, 3] = newer
+            slots.links[older, NEWER] = newer
         else:
             ends[0] = newer
         if newer >= 0:
-            slots.links[newer, 2] = older
+            slots.links[newer, OLDER] = older
         else:
             ends[1] = older
 
@@ -113,5 +113,5 @@ def oldest(slots: Slots, ends: I64, picks: I64) -> int:
         if slot < 0:
             return i
         picks[i] = slot
-        slot = slots.links[slot, 3]
+        slot = slots.links[slot, NEWER]
     return picks.size

@@ -20,7 +20,7 @@ import numpy as np
 
 from semistream.parts.compiler import kernel
 from semistream.parts.memory import I32, I64, U8
-from semistream.parts.slots import Slots
+from semistream.parts.slots import ARRIVED, NEXT, PREV, WORD, Slots
 from semistream.parts.words import spread
 
 # positions in `state`
@@ -50,7 +50,7 @@ def reset(table: StreamTable) -> None:
     """Empty the table: every slot free, every entry empty."""
     count = table.slots.links.shape[0]
     table.tag.fill(0)
-    table.slots.links[:, 0] = np.arange(1, count + 1, dtype=np.int32)
+    table.slots.links[:, NEXT] = np.arange(1, count + 1, dtype=np.int32)
     table.slots.links[count - 1, 0] = -1
     table.state[:] = 0
 
@@ -93,12 +93,12 @@ def chain_of(table: StreamTable, word: int) -> I64:
     count, slot = 0, head_of(table, word)
     while slot >= 0:
         count += 1
-        slot = np.int64(table.slots.links[slot, 0])
+        slot = np.int64(table.slots.links[slot, NEXT])
     chain = np.empty(count, np.int64)
     slot = head_of(table, word)
     for i in range(count):
         chain[i] = slot
-        slot = np.int64(table.slots.links[slot, 0])
+        slot = np.int64(table.slots.links[slot, NEXT])
     return chain
 
 
@@ -107,7 +107,7 @@ def drop_entry(table: StreamTable, entry: int) -> None:
     """Remove an entry and shift back those that a probe would no longer reach."""
     size = table.tag.size
     hole, at = entry, entry
-    table.state[2] -= 1
+    table.state[KEYS] -= 1
     while True:
         at += 1
         if at == size:
@@ -129,27 +129,27 @@ def admit(table: StreamTable, words: I64, picks: I64, position: int, admitted: I
     """Give every picked word a slot, until none is free; returns how many found one. Row 0 stands at `position` in the stream."""
     links, wide = table.slots.links, table.slots.wide
     for i in range(picks.size):
-        slot = table.state[0]
+        slot = table.state[FREE_HEAD]
         if slot < 0:
             return i
-        table.state[0] = links[slot, 0]
+        table.state[FREE_HEAD] = links[slot, NEXT]
         word = words[picks[i]]
         entry = find(table, word)
         head = -1
         if table.tag[entry] == 0:
             table.tag[entry] = tag_of(spread(word))
             table.entry_word[entry] = word
-            table.state[2] += 1
+            table.state[KEYS] += 1
         else:
             head = table.entry_head[entry]
-            links[head, 1] = slot
+            links[head, PREV] = slot
         table.entry_head[entry] = slot
-        links[slot, 0] = head
-        links[slot, 1] = -1
-        wide[slot, 2] = word
-        wide[slot, 3] = (position + picks[i]) << 1
+        links[slot, NEXT] = head
+        links[slot, PREV] = -1
+        wide[slot, WORD] = word
+        wide[slot, ARRIVED] = (position + picks[i]) << 1
         admitted[i] = slot
-        table.state[1] += 1
+        table.state[PENDING] += 1
     return picks.size
 
 
@@ -158,13 +158,13 @@ def detach(table: StreamTable, picks: I64) -> None:
     """Take tuples out of their chains; their slots stay readable until they are freed."""
     links = table.slots.links
     for slot in picks:
-        behind, before = links[slot, 0], links[slot, 1]
+        behind, before = links[slot, NEXT], links[slot, PREV]
         if behind >= 0:
-            links[behind, 1] = before
+            links[behind, PREV] = before
         if before >= 0:
-            links[before, 0] = behind
+            links[before, NEXT] = behind
         else:
-            entry = find(table, table.slots.wide[slot, 2])
+            entry = find(table, table.slots.wide[slot, WORD])
             if behind >= 0:
                 table.entry_head[entry] = behind
             else:
@@ -186,9 +186,9 @@ def detach_word(table: StreamTable, word: int) -> int:
 def free(table: StreamTable, picks: I64) -> None:
     """Make slots of detached tuples free again."""
     for slot in picks:
-        table.slots.links[slot, 0] = table.state[0]
-        table.state[0] = slot
-        table.state[1] -= 1
+        table.slots.links[slot, NEXT] = table.state[FREE_HEAD]
+        table.state[FREE_HEAD] = slot
+        table.state[PENDING] -= 1
 
 
 @kernel
@@ -200,7 +200,7 @@ def unchain(table: StreamTable, heads: I64, gone: I64) -> int:
         while slot >= 0 and count < gone.size:
             gone[count] = slot
             count += 1
-            slot = np.int64(table.slots.links[slot, 0])
+            slot = np.int64(table.slots.links[slot, NEXT])
         heads[i] = slot
         if count == gone.size:
             break
