@@ -40,7 +40,7 @@ $(STAMP): $(INPUTS)
 	    || { echo "error: need Python 3.11 or newer, $(PYTHON) is older; name another with PYTHON=..." >&2; exit 1; }
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.lock
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.lock
+	@$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements/dev.lock
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@echo "Java for Spark: $$($(BIN)/python -c 'from semistream.spark.java import find_java; print(find_java())')"
 	@rm -f $(VENV)/.ready-*
