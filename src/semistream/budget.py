@@ -108,9 +108,9 @@ class Slab:
     def place(self, part: str, count_bytes: int, align: int = _LINE) -> int:
         """As `take`, but only where: the byte offset of the part's bytes in `memory`."""
         at = -(-self._used // align) * align
-        if at + count_bytes > self._block.size:
+        if at + count_bytes > self.total_bytes:
             raise AssertionError(
-                f"{part} wants {count_bytes} bytes, {self._block.size - at} of {self.total_bytes} are left"
+                f"{part} wants {count_bytes} bytes, {self.total_bytes - at} of {self.total_bytes} are left"
             )
         self.bytes_by_part[part] = self.bytes_by_part.get(part, 0) + at + count_bytes - self._used
         self._used = at + count_bytes

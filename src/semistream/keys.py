@@ -74,9 +74,9 @@ class KeyCodec:
         plain = [columns.plain_array(key) for key in keys]
         parts = [_bring(key, kind) for key, kind in zip(plain, self.kinds, strict=True)]
         missing = _missing(parts)
-        if missing is not None and sum(part.null_count for part in parts) > sum(key.null_count for key in plain):
-            nulls = _missing(plain)
-            missing[missing != (0 if nulls is None else nulls)] = NOWHERE
+        for part, key in zip(parts, plain, strict=True):
+            if missing is not None and part.null_count > key.null_count:
+                missing[np.asarray(pc.and_(part.is_null(), key.is_valid()))] = NOWHERE
         if len(parts) > 1:
             return self._composite(parts, missing)
         values = _exact_words(parts[0]) if self.exact else None

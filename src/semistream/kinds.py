@@ -94,16 +94,9 @@ def is_nested(kind: pa.DataType) -> bool:
 
 
 def is_takeable(kind: pa.DataType) -> bool:
-    """Whether Arrow's own `take` knows this type."""
-    if (
-        isinstance(kind, pa.BaseExtensionType)
-        or pt.is_run_end_encoded(kind)
-        or pt.is_string_view(kind)
-        or pt.is_binary_view(kind)
-    ):
+    """Whether Arrow itself can take values of this type from several batches (`take` knows no views, dictionaries may not join)."""
+    if is_wrapped(kind):
         return False
-    if pt.is_dictionary(kind):
-        return is_takeable(kind.value_type)
     return not pt.is_nested(kind) or all(is_takeable(kind.field(i).type) for i in range(kind.num_fields))
 
 

@@ -45,7 +45,8 @@ class Reorder:
         self._held.append((batch, positions.copy()))
         self._largest_rows = max(self._largest_rows, batch.num_rows)
         # rows may turn out wider than was thought; narrower ones do not matter, the ring has its size
-        self.window = min(self._ring, self._positions_for(batch.nbytes / batch.num_rows))
+        widest = max(held.nbytes / held.num_rows for held, _ in self._held)
+        self.window = min(self._ring, self._positions_for(widest))
 
     def finish(self, positions: I64, read: int) -> None:
         """These positions will give no more rows; the stream has been read up to `read`."""
@@ -77,17 +78,6 @@ class Reorder:
         if not ready:
             return
         positions = np.concatenate([p for _, p in ready])
-        whole = pa.Table.from_batches([b for b, _ in ready], schema=self._schema).combine_chunks().to_batches()
-        ranks = np.argsort(positions, kind="stable")
-        for start in range(0, ranks.size, self._largest_rows):
-            yield records.take(_one(whole, self._schema), ranks[start : start + self._largest_rows])
-
-
-def _one(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
-    return (
-        batches[0]
-        if len(batches) == 1
-        else pa.concat_batches(batches)
-        if batches
-        else schema.empty_table().to_batches()[0]
-    )
+        yield from records.arrange(
+            [b for b, _ in ready], self._schema, np.argsort(positions, kind="stable"), self._largest_rows
+        )

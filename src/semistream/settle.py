@@ -117,12 +117,22 @@ class Settler:
         most = max(1, min(self._most_rows, int(self._batch_bytes / (row_bytes + 1))))
         for start in range(0, missing.size, most):
             picks = missing[start : start + most]
-            added = [pa.nulls(picks.size, self._master.schema.field(name).type) for name, _ in self.output.payload]
+            added = self._nothing(picks.size)
             if self.output.match_column is not None:
                 added.append(pa.array(np.zeros(picks.size, bool)))
             self.counts.rows_out += picks.size
             rows = records.take(batch, picks)
             yield pa.record_batch([*rows.columns, *added], schema=self.output.schema), position + picks
+
+    def _nothing(self, count: int) -> list[pa.Array]:
+        """The master's columns for rows that match nothing."""
+        stage, nowhere = (
+            Stage(self._master.codec, [name for name, _ in self.output.payload]),
+            np.full(count, -1, np.int64),
+        )
+        stage.open(count, np.zeros(len(stage.cells), np.int64))
+        stage.add(self._memory, nowhere, nowhere, may_be_absent=True)
+        return stage.close()
 
     def _keep(self, slots: I64, row_at: I64, heap_at: I64) -> np.ndarray | None:
         keep = None

@@ -17,7 +17,6 @@ import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
-import numba
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -57,9 +56,6 @@ from tests.reference import plain_rows, reference_join, same_multiset
 HOWS = ("inner", "left", "left_semi", "left_anti")
 SCANS = [name for name, record in ALGORITHMS.items() if not record.capabilities["index"]]
 HASHED = ("string", "large_binary", "decimal(38,10)", "decimal256(60,5)")
-
-PLAIN_PYTHON = numba.config.DISABLE_JIT
-compiled_only = pytest.mark.skipif(PLAIN_PYTHON, reason="needs more rows than kernels in plain Python can walk through")
 
 every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS)
 every_master = pytest.mark.parametrize("kind", MASTERS)
@@ -196,7 +192,7 @@ def test_a_weak_hash_costs_time_and_never_an_answer(weak, algorithm, monkeypatch
 @every_master
 @pytest.mark.parametrize("ordered", [False, True])
 def test_the_smallest_budget_works_for_a_master_five_times_larger(kind, algorithm, ordered):
-    rows, asked = (1500, 100) if PLAIN_PYTHON else (15_000, 800)
+    rows, asked = 15_000, 800
     wide = pa.array([f"{number:0>60}" for number in range(rows)])
     table = pa.table({"key0": pa.array(range(0, 2 * rows, 2), pa.int64()), "m_text": wide})
     stream = stream_table(
@@ -205,11 +201,10 @@ def test_the_smallest_budget_works_for_a_master_five_times_larger(kind, algorith
     case = Case({}, stream, cut(stream, [1, 500]), table, "key0", ["key0"], options={"how": "left", "ordered": ordered})
     with opened_master(kind, table, ["key0"]) as master:
         outcome = check_case(master, case, algorithm)
-        assert PLAIN_PYTHON or 5 * outcome.report["memory_bytes"] <= table.nbytes
+        assert 5 * outcome.report["memory_bytes"] <= table.nbytes
 
 
 @pytest.mark.compiled
-@compiled_only
 @every_algorithm
 def test_memory_that_python_and_arrow_hand_out_stays_within_the_budget(algorithm):
     memory = 4 << 20
@@ -229,7 +224,7 @@ def test_memory_that_python_and_arrow_hand_out_stays_within_the_budget(algorithm
     assert python_most + arrow_most <= memory - slab + memory // 10 + (1 << 20)
 
 
-@compiled_only
+@pytest.mark.compiled
 @every_algorithm
 def test_the_process_grows_by_no_more_than_the_budget(algorithm):
     memory = 16 << 20

@@ -306,7 +306,7 @@ PLANTED = [
 
 def marks_of(check: Callable[[str], None]) -> list[pytest.Mark]:
     """A borrowed test is skipped where it would be skipped itself."""
-    return [mark for mark in getattr(check, "pytestmark", []) if mark.name == "skipif"]
+    return [mark for mark in getattr(check, "pytestmark", []) if mark.name == "compiled"]
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

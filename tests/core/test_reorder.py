@@ -125,5 +125,10 @@ def test_the_window_closes_when_rows_turn_out_wider_and_never_opens_beyond_its_r
     ring = reorder.window
     reorder.put(pa.record_batch([["x" * 5000]], schema=schema), np.array([0]))
     assert reorder.window < ring / 100
+    closed = reorder.window
     reorder.put(pa.record_batch([[""]], schema=schema), np.array([1]))
+    assert reorder.window == closed, "the wide row is still held"
+    reorder.finish(np.array([0, 1]), 2)
+    assert sum(batch.num_rows for batch in reorder.release()) == 2
+    reorder.put(pa.record_batch([[""]], schema=schema), np.array([2]))
     assert reorder.window == ring
