@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import tempfile
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def batches_of(*columns, cuts=()):
         return [pa.record_batch(column) for column in columns]
     whole = pa.record_batch(columns[0])
     bounds = [0, *cuts, whole.num_rows]
-    return [whole.slice(a, b - a) for a, b in zip(bounds, bounds[1:], strict=False)]
+    return [whole.slice(a, b - a) for a, b in itertools.pairwise(bounds)]
 
 
 def joined(master, stream, **options):

@@ -14,7 +14,7 @@ from semistream import records
 from semistream.errors import ColumnError
 from semistream.parts.memory import view
 from semistream.records import RowCodec, Stage
-from tests.core.values import VALUES, without_nulls, longer, same_values
+from tests.core.values import VALUES, longer, same_values, without_nulls
 
 every_type = pytest.mark.parametrize("name", list(VALUES))
 

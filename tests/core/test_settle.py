@@ -97,7 +97,7 @@ def test_equal_words_of_different_keys_are_told_apart(how, algorithm, monkeypatc
     texts = ["", "a", "b", "aa", "bb", "abc", None]
     stream = {"id": pa.array([*texts, "zz", "a"]), "n": range(9)}
     with built({"id": pa.array(texts), "rank": range(7)}) as master:
-        join, found = joined(master, batches_of(stream), how=how, algorithm=algorithm)
+        _join, found = joined(master, batches_of(stream), how=how, algorithm=algorithm)
     pairs = [(text, n, n) for n, text in enumerate(texts[:6])] + [("a", 8, 1)]
     lonely = [(None, 6), ("zz", 7)]
     expected = {"inner": pairs, "left_semi": [pair[:2] for pair in pairs], "left_anti": lonely}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,7 +25,7 @@ def joined(values, before=b""):
 
 def cut(starts, data):
     """The values again."""
-    return [data[a:b].tobytes() for a, b in zip(starts, starts[1:], strict=False)]
+    return [data[a:b].tobytes() for a, b in itertools.pairwise(starts)]
 
 
 @given(values=VALUES, before=st.binary(max_size=3))

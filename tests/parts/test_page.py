@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
 
 import numpy as np
@@ -28,7 +29,7 @@ def test_pages_are_as_full_as_can_be_and_only_a_single_row_is_ever_too_wide(heap
     bounds = starts[: pages + 1].tolist()
     assert bounds[0] == 0
     assert bounds[-1] == len(heaps)
-    for first, stop in zip(bounds, bounds[1:], strict=False):
+    for first, stop in itertools.pairwise(bounds):
         assert first < stop
         assert need(rows, first, stop) <= page_bytes or stop == first + 1
         assert stop == len(heaps) or need(rows, first, stop + 1) > page_bytes

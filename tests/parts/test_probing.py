@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -116,12 +118,12 @@ def test_claiming_pairs_the_same_and_lets_complete_words_leave(waiting, rows, ro
     chains = {word: chain(table, word) for word in POOL}
     expected = [(n, slot) for n, word in enumerate(rows) for slot in chains[word]]
     bounds = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
-    pieces = [rows[a:b] for a, b in zip(bounds, bounds[1:], strict=False) if b > a]
+    pieces = [rows[a:b] for a, b in itertools.pairwise(bounds) if b > a]
     pairs, heads = run_of_claim(table, pieces, room, heads_room)
     assert pairs == expected
     complete = {word for word in waiting if word in rows}
     # a word whose rows end exactly with a piece may have more in the next: it stays for the caller to let go
-    undecided = {a[-1] for a, b in zip(pieces, pieces[1:], strict=False) if a[-1] != b[0]} & complete
+    undecided = {a[-1] for a, b in itertools.pairwise(pieces) if a[-1] != b[0]} & complete
     left = {word for word in POOL if chains[word] and not chain(table, word)}
     assert left == complete - undecided
     assert sorted(heads) == sorted(chains[word][0] for word in left)

@@ -29,7 +29,7 @@ def fill(heap, memory, records, model, sizes, seed):
     row_heap.reserve(heap, memory, records, ints(*taken), ints(*sizes[:fit]))
     for slot, size in zip(taken, sizes, strict=False):
         at = int(records.wide[slot, slots.HEAP])
-        assert START + 8 <= at
+        assert at >= START + 8
         assert at + size <= STOP
         model[slot] = bytes((seed * 31 + slot * 7 + i) % 251 for i in range(size))
         memory.b1[at : at + size] = np.frombuffer(model[slot], np.uint8)

@@ -63,7 +63,7 @@ def test_every_bit_of_a_value_counts():
         base[bit // 8] ^= 1 << bit % 8
     found = hashes([bytes(base), *flipped])
     assert len(set(found)) == len(found)
-    changed = [bin((found[0] ^ word) & (2**64 - 1)).count("1") for word in found[1:]]
+    changed = [((found[0] ^ word) & (2**64 - 1)).bit_count() for word in found[1:]]
     assert 24 < sum(changed) / len(changed) < 40, "about half of all bits change"
 
 
