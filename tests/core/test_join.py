@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gc
-import os
 import weakref
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -19,7 +19,7 @@ NUMBERS = {"id": range(2000), "square": [n * n for n in range(2000)]}
 
 def open_files():
     """How many files this process has open."""
-    return len(os.listdir("/proc/self/fd"))
+    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 class Clock:

@@ -85,11 +85,8 @@ def test_the_encoding_is_the_one_that_masters_on_disk_were_written_with():
 
 
 LEAVES = st.none() | st.text(max_size=4)
-DEEP = st.lists(
-    st.none()
-    | st.lists(st.none() | st.fixed_dictionaries({"a": st.none() | st.lists(LEAVES, max_size=3), "b": st.none() | st.integers(-9, 9)}), max_size=3),
-    max_size=6,
-)  # fmt: skip
+PAIR = st.fixed_dictionaries({"a": st.none() | st.lists(LEAVES, max_size=3), "b": st.none() | st.integers(-9, 9)})
+DEEP = st.lists(st.none() | st.lists(st.none() | PAIR, max_size=3), max_size=6)
 KIND = pa.list_(pa.struct({"a": pa.list_(pa.string()), "b": pa.int64()}))
 
 

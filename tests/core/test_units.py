@@ -33,7 +33,7 @@ def test_a_number_of_bytes_beyond_reason_is_refused(value):
     "value", ["", "MB", "1 2MB", "-1MB", "1e6", "64MBs", "1.MB", "nan", "inf", True, 1.5, None, b"1"]
 )
 def test_what_is_no_number_of_bytes_is_refused_with_an_example(value):
-    with pytest.raises(UsageError, match='memory=.*: need a number of bytes or text such as "64MB"'):
+    with pytest.raises(UsageError, match=r'memory=.*: need a number of bytes or text such as "64MB"'):
         parse_bytes(value)
 
 
@@ -56,5 +56,5 @@ def test_times_are_read_as_seconds(text, seconds):
     "value", ["", "5", "ms", "-1s", "1 week", -1, float("nan"), float("inf"), True, None, dt.timedelta(-1)]
 )
 def test_what_is_no_time_is_refused_with_examples(value):
-    with pytest.raises(UsageError, match='retention=.*: need a time such as "500ms"'):
+    with pytest.raises(UsageError, match=r'retention=.*: need a time such as "500ms"'):
         parse_seconds(value, "retention")

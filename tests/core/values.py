@@ -74,11 +74,17 @@ NESTED = {
     "list of required": pa.array([[1], [], [2]], pa.list_(pa.field("item", pa.int8(), nullable=False))),
     "struct": pa.array([{"a": 1, "b": "x"}, None, {"a": None, "b": None}], pa.struct({"a": pa.int64(), "b": pa.string()})),
     "empty struct": pa.array([{}, None, {}], pa.struct([])),
-    "struct of views": pa.array([{"a": "x", "b": [1]}, None, {"a": None, "b": None}], pa.struct({"a": pa.string_view(), "b": pa.list_view(pa.int8())})),
+    "struct of views": pa.array(
+        [{"a": "x", "b": [1]}, None, {"a": None, "b": None}],
+        pa.struct({"a": pa.string_view(), "b": pa.list_view(pa.int8())}),
+    ),
     "map": pa.array([[("k", 1.5), ("l", None)], None, []], pa.map_(pa.string(), pa.float64())),
     "map of views": pa.array([[("a", "b")], None, []], pa.map_(pa.string(), pa.string_view())),
     "sorted map": pa.array([[("a", 1)], None, []], pa.map_(pa.string(), pa.int8(), keys_sorted=True)),
-    "deep": pa.array([[{"a": [["x", None], None]}], None, [], [None, {"a": None}]], pa.list_(pa.struct({"a": pa.list_(pa.list_(pa.string()))}))),
+    "deep": pa.array(
+        [[{"a": [["x", None], None]}], None, [], [None, {"a": None}]],
+        pa.list_(pa.struct({"a": pa.list_(pa.list_(pa.string()))})),
+    ),
     "map of lists": pa.array([[(1, [_D("0.50"), None])], None, [(2, None)]], pa.map_(pa.int16(), pa.list_(pa.decimal128(9, 2)))),
     "list of codes": pa.array([["a"], None, ["b", None]], pa.list_(pa.dictionary(pa.int32(), pa.string()))),
 }  # fmt: skip

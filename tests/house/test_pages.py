@@ -96,7 +96,7 @@ def test_every_error_is_documented():
 
 
 def test_the_tree_in_the_errors_module_is_the_tree_of_classes():
-    drawn = re.findall(r"(?:── |^    )(\w+)", errors.__doc__ or "", re.MULTILINE)
+    drawn = re.findall(r"^[ │├└─]*([A-Z]\w+)(?:$|  )", errors.__doc__ or "", re.MULTILINE)
     classes = [
         name
         for name, kind in vars(errors).items()

@@ -53,6 +53,7 @@ class HybridJoin:
     def __init__(self, parts: Parts) -> None:
         self._reader, self._pending = parts.reader, parts.pending
         self._key_names = parts.key_names
+        self._claimed = (0, 0, -1)  # what was claimed last, and when: nobody new came, nobody new can match
 
     def admit(self, block: Block) -> int:
         """Take what has room."""
@@ -69,9 +70,11 @@ class HybridJoin:
         for first, stop in self._reader.look_up(word, keys):
             while first < stop:
                 begin, end = self._reader.partition(first, stop)
-                load = self._reader.read(max(begin, done), end)
-                if self._reader.runs:
+                begin = max(begin, done)
+                load = self._reader.read(begin, end)
+                if self._reader.runs and self._claimed != (begin, end, self._pending.now):
                     yield from self._pending.claim(load)
+                    self._claimed = begin, end, self._pending.now
                 yield from self._pending.probe_word(load, word)
                 first = done = end
         yield from self._pending.leave_word(word)
