@@ -37,7 +37,7 @@ def split(total_bytes: int, shares_of: Callable[[int], Sequence[Share]]) -> dict
     What parts ask for may itself depend on the budget (`shares_of`), as long as a larger budget leaves more over.
 
     >>> split(1000, lambda _: [Share("index", 200), Share("disk buffer", 100, weight=1, most=300), Share("stream table", 50, weight=3)])
-    {'index': 200, 'disk buffer': 262, 'stream table': 538}
+    {'index': 200, 'disk buffer': 262, 'stream table': 537}
     """
     shares = shares_of(total_bytes)
     smallest = sum(share.least for share in shares)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import semistream as ss
+from semistream.errors import BudgetError
 
 QUICK_FOLDER = "/dev/shm" if Path("/dev/shm").is_dir() else None  # no waiting for the disk to sync
 
@@ -48,3 +49,15 @@ def rows_of(batches):
 def sorted_rows(batches):
     """All rows, in an order that does not depend on how they came."""
     return sorted((tuple(row.values()) for row in rows_of(batches)), key=repr)
+
+
+def enlarged(attempt, memory, most=5):
+    """What `attempt(memory)` gives in the first of at most `most` budgets, each the one that the last error asked for."""
+    for _ in range(most):
+        try:
+            return attempt(memory), memory
+        except BudgetError as error:
+            refused, memory = memory, error.smallest_bytes
+        assert memory > refused
+    msg = f"{memory} bytes were asked for after {most} budgets"
+    raise AssertionError(msg)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from semistream.bench.rivals import RIVALS
@@ -25,12 +26,15 @@ def show_core(results: dict[str, Any], console: Console) -> None:
         console.print(_builds(timed))
     if startup:
         console.print(_startup(startup))
+    for row in rows:
+        if row["error"]:
+            console.print(f"[red]failed[/red] {row['case']} {row['system']}: {escape(row['error'])}", highlight=False)
 
 
 def _joins(rows: list[Row]) -> Table:
     table = Table(title="Joins: million tuples per second; ratio to the faster rival")
     for name in ("case", "system"):
-        table.add_column(name)
+        table.add_column(name, no_wrap=True)
     for name in ("M tuples/s", "95 %", "ratio", "cores", "budget", "growth", "read per 1000 tuples"):
         table.add_column(name, justify="right")
     previous = None
@@ -46,7 +50,7 @@ def _joins(rows: list[Row]) -> Table:
 
 def _join_cells(row: Row, rival_rows_per_s: float | None) -> list[str]:
     if row["error"]:
-        return [f"[red]{row['error']}[/red]"]
+        return ["[red]failed[/red]"]
     ratio = "" if rival_rows_per_s is None else f"{row['rows_per_s'] / rival_rows_per_s:.2f}"
     budget = row["memory_budget_bytes"]
     growth = row["peak_growth_bytes"]
@@ -71,7 +75,7 @@ def fastest_rival(rows: list[Row], case: str) -> float | None:
 def _builds(rows: list[Row]) -> Table:
     table = Table("case", "system", "M rows/s", "95 %", "written", title="Building")
     for row in rows:
-        cells = [f"[red]{row['error']}[/red]"]
+        cells = ["[red]failed[/red]"]
         if not row["error"]:
             cells = [f"{row['rows_per_s'] / 1e6:.2f}", _interval(row), format_bytes(row["bytes_written"])]
         table.add_row(row["case"], row["system"], *cells)
@@ -81,7 +85,7 @@ def _builds(rows: list[Row]) -> Table:
 def _startup(rows: list[Row]) -> Table:
     table = Table("case", "seconds", "limit", title="Start-up")
     for row in rows:
-        seconds = f"[red]{row['error']}[/red]" if row["error"] else f"{row['seconds']:.2f}"
+        seconds = "[red]failed[/red]" if row["error"] else f"{row['seconds']:.2f}"
         table.add_row(row["case"], seconds, f"{row['limit_s']:g}")
     return table
 
