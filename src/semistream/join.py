@@ -23,8 +23,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from semistream import plan
-from semistream.algorithms import TABLE
-from semistream.errors import CapabilityError, NoProgress, UsageError
+from semistream.algorithms import find_algorithm
+from semistream.errors import NoProgress, UsageError
 from semistream.parts.compiler import announce_compilation
 from semistream.protocols import Master
 from semistream.report import empty_report
@@ -74,22 +74,7 @@ class Join:
             raise UsageError(
                 f"master={str(master)!r}: need an open master; write ss.Join(ss.open_master({str(master)!r}), ...)"
             )
-        if algorithm not in TABLE:
-            raise UsageError(f"algorithm={algorithm!r} is unknown; choose one of {', '.join(TABLE)}")
-        recipe = TABLE[algorithm]
-        if recipe.needs_index and not master.indexed:
-            raise CapabilityError(
-                f"algorithm={algorithm!r} looks keys up, and master {master.name} has no index on its key; create one, or use a scanning "
-                f"algorithm: {', '.join(a.name for a in TABLE.values() if not a.needs_index)}",
-                algorithm=algorithm,
-                capability="index",
-            )
-        if preset is not None and preset not in recipe.presets:
-            raise CapabilityError(
-                f"algorithm={algorithm!r} has no preset {preset!r}; it has {', '.join(recipe.presets)}",
-                algorithm=algorithm,
-                capability="preset",
-            )
+        recipe = find_algorithm(algorithm, master, preset)
         self._master = master
         self._options = Options(
             algorithm=recipe,
@@ -103,6 +88,7 @@ class Join:
             ordered=ordered,
             match_column=match_column,
             wait=plan.parse_wait(max_wait),
+            preset=preset or "tuned",
         )
         self._run: _Run | None = None
         check_budget(master, self._options)
@@ -182,7 +168,7 @@ class _Run:
                     self._shop.check(item.schema)
                 else:
                     self._plan_for(item.schema)  # refuse a wrong schema now; set up when there is a row to measure
-            while self._shop is not None and self._shop.pending.waiting:
+            while self._shop is not None and self._shop.area.waiting:
                 yield from self._step()
             if self._shop is not None:
                 yield from self._shop.emit()
@@ -203,6 +189,7 @@ class _Run:
             while not shop.may_enter(piece):
                 yield from self._step()
             block = yield from shop.encode(piece)
+            block = yield from shop.answer(block)
             while block.picks.size:
                 taken = shop.recipe.admit(block)
                 block = block._replace(picks=block.picks[taken:])
@@ -217,7 +204,7 @@ class _Run:
         shop = self._shop
         if shop is None:
             return
-        if shop.pending.waiting:
+        if shop.area.waiting:
             yield from self._step()
         while shop.overdue():
             yield from self._step()
@@ -233,7 +220,7 @@ class _Run:
         self._idle = 0 if shop.left > before else self._idle + 1
         if self._idle > shop.recipe.patience:
             raise NoProgress(
-                f"algorithm {self._options.algorithm.name}: {shop.pending.waiting} tuples wait and none has left for {self._idle} steps; "
+                f"algorithm {self._options.algorithm.name}: {shop.area.waiting} tuples wait and none has left for {self._idle} steps; "
                 "this is a bug in semistream, please report it with the output of report()"
             )
 

@@ -25,10 +25,10 @@ from semistream.budget import Slab
 from semistream.errors import BudgetError
 from semistream.parts import probing, row_heap, slots, stream_table, waits
 from semistream.parts.memory import I64
-from semistream.protocols import Block, Found, Load
+from semistream.protocols import Found, Load
 from semistream.stream_rows import SETTLING_BYTES, StreamRows
+from semistream.stream_side import NO_SLOTS, Block, Waiting
 
-NO_SLOTS: I64 = np.zeros(0, np.int64)
 _REFILL_ROWS = 4096  # admit that many at once: admitting a handful after every step costs more than it gains
 
 
@@ -39,9 +39,9 @@ class Pending:
         self.codec, self._memory, self._row_width = rows.codec, slab.memory, row_width
         take = slab.take
         self.slots = rows.slots_in(given_bytes)
-        entries, self._record_bytes = stream_table.entries_for(self.slots), rows.record_bytes()
-        self._records_at = slab.place("stream table", self.slots * self._record_bytes)
-        records = slab.memory.b1[self._records_at :][: self.slots * self._record_bytes]
+        entries, record_bytes = stream_table.entries_for(self.slots), rows.record_bytes()
+        at = slab.place("stream table", self.slots * record_bytes)
+        records = slab.memory.b1[at:][: self.slots * record_bytes]
         self.records = slots.Slots(
             records.view(np.int32).reshape(self.slots, -1), records.view(np.int64).reshape(self.slots, -1)
         )
@@ -54,7 +54,8 @@ class Pending:
         )
         self._ends = take("stream table", 2, np.int64)
         self._ends[:] = -1
-        self._row_offset = self._record_bytes - -(-rows.codec.width // 8) * 8
+        heap = slots.HEAP if rows.codec.cells else -1
+        self.side = Waiting(rows.codec, slab.memory, at, self.records.wide, slots.WORD, slots.ARRIVED, heap)
         self.heap: row_heap.RowHeap | None = None
         if rows.codec.cells:
             self.heap = row_heap.RowHeap(take("stream table", 4, np.int64))
@@ -77,30 +78,25 @@ class Pending:
         """Tuples that wait."""
         return int(self.table.state[stream_table.PENDING])
 
-    def row_places(self, picks: I64) -> tuple[I64, I64]:
-        """Where the rows of slots lie, and their heap bases."""
-        row_at = self._records_at + self._row_offset + picks * self._record_bytes
-        return row_at, self.records.wide[picks, slots.HEAP] if self.heap is not None else NO_SLOTS
-
-    def words(self, picks: I64) -> I64:
-        """Key words of waiting tuples."""
-        words: I64 = self.records.wide[picks, slots.WORD]
-        return words
-
-    def positions(self, picks: I64) -> I64:
-        """Stream positions of waiting tuples."""
-        return slots.positions(self.records, picks)
-
     def keys(self, word: int, names: list[str]) -> list[tuple[Any, ...]]:
         """The different keys that wait on a word, for masters that look keys up by value."""
         chain = stream_table.chain_of(self.table, word)
-        arrays = self.codec.unpack(self._memory, *self.row_places(chain), names)
+        arrays = self.codec.unpack(self._memory, *self.side.places(chain), names)
         waiting = pa.table([columns.plain_array(array) for array in arrays], names=names)
         return [tuple(row.values()) for row in waiting.group_by(names).aggregate([]).to_pylist()]
 
     def oldest(self) -> int:
         """Slot of the tuple that has waited longest, or -1."""
         return int(self._ends[0])
+
+    def oldest_word(self) -> int:
+        """Word of the tuple that has waited longest."""
+        return int(self.side.words[self.oldest()])
+
+    def oldest_position(self) -> int:
+        """Stream position of the tuple that has waited longest, or -1."""
+        oldest = self.oldest()
+        return -1 if oldest < 0 else int(self.side.stamps[oldest]) >> 1
 
     def admit(self, block: Block, most: int) -> int:
         """Admit as many of the block's picks as have room, at most `most`; returns how many."""
@@ -122,7 +118,7 @@ class Pending:
         stream_table.admit(self.table, block.words, picks, block.position, admitted)
         if self.heap is not None:
             row_heap.reserve(self.heap, self._memory, self.records, admitted, sizes)
-        self.codec.pack(block.encoded, picks, self._memory, *self.row_places(admitted))
+        self.codec.pack(block.encoded, picks, self._memory, *self.side.places(admitted))
         slots.enqueue(self.records, self._ends, admitted)
         self.now = block.position + int(picks[-1]) + 1
         return picks.size
@@ -196,17 +192,19 @@ class Pending:
             if not gone.size:
                 return
             stream_table.detach(self.table, gone)
-            yield Found(NO_SLOTS, NO_SLOTS, NO_SLOTS, gone)
+            yield Found(self.side, NO_SLOTS, NO_SLOTS, NO_SLOTS, gone)
             self._free(gone)
             count -= gone.size
 
     def _pairs(self, count: int) -> Found:
-        return Found(self._found.words[:count], self._found.row_at[:count], self._found.heap_at[:count], NO_SLOTS)
+        return Found(
+            self.side, self._found.words[:count], self._found.row_at[:count], self._found.heap_at[:count], NO_SLOTS
+        )
 
     def _leave(self, heads: I64) -> Iterator[Found]:
         while heads.size and (count := stream_table.unchain(self.table, heads, self._gone)):
             gone = self._gone[:count]
-            yield Found(NO_SLOTS, NO_SLOTS, NO_SLOTS, gone)
+            yield Found(self.side, NO_SLOTS, NO_SLOTS, NO_SLOTS, gone)
             self._free(gone)
 
     def _free(self, gone: I64) -> None:

@@ -6,24 +6,16 @@ algorithm: it decides which page is next, which tuples leave, and what stays in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
 from semistream.budget import Share, Slab
 from semistream.keys import KeyCodec
-from semistream.parts.memory import I64
-from semistream.records import Encoded, RowCodec
-
-
-class Block(NamedTuple):
-    """An encoded batch on its way in: `picks` are the rows still to admit, row 0 stands at `position` in the stream."""
-
-    words: I64
-    encoded: Encoded
-    picks: I64
-    position: int
+from semistream.parts.memory import I64, U8
+from semistream.records import RowCodec
+from semistream.stream_side import Block, Side
 
 
 class Load(NamedTuple):
@@ -34,12 +26,37 @@ class Load(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Pairs of a pending tuple and a master row with equal words, and tuples that leave for good once the pairs are settled."""
+    """Pairs of a stream tuple (`picks` of `side`) and a master row with equal words, and tuples of that side that leave for good once
+    the pairs are settled.
+    """
 
-    slots: I64
+    side: Side
+    picks: I64
     row_at: I64
     heap_at: I64
     gone: I64
+
+
+class Order(NamedTuple):
+    """The sparse index of a master in word order: the first word of every page, and whether the page before ends with the same one."""
+
+    first_words: I64
+    continues: U8
+
+
+class Buffer(Protocol):
+    """A disk buffer: some bytes of the slab, and what has been read into them. One thread at a time uses a buffer."""
+
+    loads: int
+
+    def stop_of(self, first: int) -> int:
+        """One behind the last page that fits into the buffer together with page `first`."""
+
+    def partition(self, first: int, stop: int) -> tuple[int, int]:
+        """The pages to load for a look-up that said first to stop: they hold page `first`, fit the buffer, and may be more."""
+
+    def read(self, first: int, stop: int) -> Load:
+        """Bring pages first to stop - 1 into the buffer."""
 
 
 class Reader(Protocol):
@@ -49,24 +66,29 @@ class Reader(Protocol):
     runs: bool  # rows of one word stand side by side (or a word has one row): a load knows which words are complete
     wants_keys: bool  # `look_up` needs the key's values, its word is not enough
     largest_page_bytes: int
-    pages_read: int
-    bytes_read: int
-    loads: int
+    order: Order | None  # None: rows do not stand in word order
+    threads: bool  # several buffers may be read at the same time
+
+    @property
+    def loads(self) -> int:
+        """Reads, by all buffers."""
+
+    @property
+    def pages_read(self) -> int:
+        """Pages read, by all buffers."""
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes read, by all buffers and of indexes."""
 
     def shares(self) -> list[Share]:
         """What the reader itself needs of the budget (its in-memory index)."""
 
-    def attach(self, slab: Slab, buffer_bytes: int) -> None:
-        """Take the disk buffer and the index from the slab."""
+    def attach(self, slab: Slab) -> None:
+        """Take the index from the slab."""
 
-    def stop_of(self, first: int) -> int:
-        """One behind the last page that fits into the disk buffer together with page `first`."""
-
-    def partition(self, first: int, stop: int) -> tuple[int, int]:
-        """The pages to load for a look-up that said first to stop: they hold page `first`, fit the disk buffer, and may be more."""
-
-    def read(self, first: int, stop: int) -> Load:
-        """Bring pages first to stop - 1 into the disk buffer."""
+    def buffer(self, slab: Slab, part: str, given_bytes: int) -> Buffer:
+        """A disk buffer in the slab, charged to `part`."""
 
     def look_up(self, word: int, keys: Sequence[tuple[Any, ...]]) -> list[tuple[int, int]]:
         """Ranges of pages that hold every row of a word, in reading order; empty if it is surely absent.
@@ -90,15 +112,46 @@ class Master(Protocol):
     most_rows_per_key: int
     has_null_keys: bool
     indexed: bool  # readers can look keys up
+    word_order: bool  # rows stand in the order of their words, and readers have an `order`
 
     def reader(self) -> Reader:
         """Pin the current version and open it for one join."""
+
+
+class Area(Protocol):
+    """Where tuples wait: what a report, and the loop, must know of it."""
+
+    slots: int  # tuples that can wait at once
+    wait_histogram: I64
+    wait_max: int
+
+    @property
+    def waiting(self) -> int:
+        """Tuples that wait."""
+
+    def oldest_position(self) -> int:
+        """Stream position of the tuple that has waited longest, or -1."""
+
+
+class Front(Protocol):
+    """What answers tuples before they would have to wait."""
+
+    def answer(self, block: Block) -> Generator[Found, None, Block]:
+        """Hand out what is found for tuples of the block; returns the block with the picks that are left."""
 
 
 class Recipe(Protocol):
     """One algorithm at work. Built with its parts from the ledger; admits tuples and steps."""
 
     patience: int  # steps that may pass, with tuples waiting, before one leaves
+
+    @property
+    def area(self) -> Area:
+        """Where its tuples wait."""
+
+    @property
+    def front(self) -> Front | None:
+        """What answers tuples at once, if there is such a thing."""
 
     def admit(self, block: Block) -> int:
         """Take as many of the block's tuples as fit now; returns how many."""

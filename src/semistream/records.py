@@ -112,6 +112,8 @@ class Stage:
         self.columns = [codec.by_name[name] for name in names] if names is not None else codec.columns
         self.cells = [column for column in self.columns if column.is_cell]
         fixed = [column for column in self.columns if not column.is_cell and column.size]
+        places = {column.name: at for at, column in enumerate(codec.columns)}
+        self._plain_at = [places[column.name] for column in self.columns]
         self._fixed = rows.Columns(
             np.array([column.offset for column in fixed], np.int64),
             np.array([column.size for column in fixed], np.int64),
@@ -150,6 +152,34 @@ class Stage:
             if column.null_bit or may_be_absent:
                 self._add_valid(column, memory, row_at)
         self.rows += row_at.size
+
+    def plain_cell_bytes(self, encoded: Encoded, picks: I64) -> I64:
+        """As `cell_bytes`, for rows of a batch."""
+        plains = [encoded.plains[at] for at, column in zip(self._plain_at, self.columns, strict=True) if column.is_cell]
+        return np.array([rows.picked_bytes(plain.starts, picks) for plain in plains], np.int64)
+
+    def add_plain(self, encoded: Encoded, picks: I64) -> None:
+        """Append rows of a batch."""
+        block, fixed, cell = self._target.memory, 0, 0
+        views: dict[int, NDArray[Any]] = {1: block.b1, 2: block.b2, 4: block.b4, 8: block.b8}
+        for column, place in zip(self.columns, self._plain_at, strict=True):
+            plain = encoded.plains[place]
+            if column.is_cell:
+                rows.take_cells(plain.starts, plain.data, picks, self._ends[cell], self._data[cell], self.rows)
+                cell += 1
+            elif size := column.size:
+                at = int(self._target.column_at[fixed]) + self.rows * size
+                if size in views:
+                    rows.take_words(plain.values, picks, views[size], at // size)
+                else:
+                    rows.take_bytes(plain.values, size, picks, block.b1, at)
+                fixed += 1
+            if plain.valid is not None:
+                valid = self._valid.get(column.name, None)
+                valid = np.ones(self.room, np.uint8) if valid is None else valid
+                if rows.take_valid(plain.valid, picks, valid, self.rows):
+                    self._valid[column.name] = valid
+        self.rows += picks.size
 
     def _add_valid(self, column: StoredColumn, memory: Memory, row_at: I64) -> None:
         valid = self._valid.get(column.name)

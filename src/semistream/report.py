@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from semistream.parts import waits
-from semistream.pending import Pending
-from semistream.protocols import Reader
+from semistream.protocols import Area, Reader
 from semistream.settle import Counts
 
 
@@ -40,7 +39,7 @@ def build_report(
     start: dict[str, Any],
     bytes_by_part: dict[str, int],
     counts: Counts,
-    pending: Pending,
+    area: Area,
     reader: Reader,
     steps: int,
     busy_s: float,
@@ -53,7 +52,7 @@ def build_report(
         "rows_out": counts.rows_out,
         "matched": counts.matched,
         "unmatched": counts.unmatched,
-        "waiting": pending.waiting,
+        "waiting": area.waiting,
         "steps": steps,
         "loads": reader.loads,
         "pages_read": reader.pages_read,
@@ -61,8 +60,8 @@ def build_report(
         "hit_share": max(0.0, 1 - reader.loads / counts.finished) if counts.finished else 0.0,
         "busy_s": busy_s,
         "rows_per_s": counts.finished / busy_s if busy_s else 0.0,
-        "stream_slots": pending.slots,
-        "wait_tuples_p50": min(waits.quantile(pending.wait_histogram, 0.5), pending.wait_max),
-        "wait_tuples_p99": min(waits.quantile(pending.wait_histogram, 0.99), pending.wait_max),
-        "wait_tuples_max": pending.wait_max,
+        "stream_slots": area.slots,
+        "wait_tuples_p50": min(waits.quantile(area.wait_histogram, 0.5), area.wait_max),
+        "wait_tuples_p99": min(waits.quantile(area.wait_histogram, 0.99), area.wait_max),
+        "wait_tuples_max": area.wait_max,
     }

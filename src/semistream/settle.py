@@ -20,12 +20,12 @@ from semistream import kinds, records
 from semistream.errors import BudgetError
 from semistream.parts import rows as row_kernels
 from semistream.parts.memory import I64, U8, Memory
-from semistream.parts.slots import mark_matched, unmatched
-from semistream.parts.words import KeyPlaces, Side, same_keys
-from semistream.pending import NO_SLOTS, Pending
+from semistream.parts.stamps import mark_matched, positions, unmatched
+from semistream.parts.words import KeyPlaces, RowSide
 from semistream.plan import Output
 from semistream.protocols import Found, Master
 from semistream.records import RowCodec, Stage
+from semistream.stream_side import NO_SLOTS, KeyCheck, Side
 
 _BATCH_BYTES = (
     4 << 20
@@ -53,7 +53,7 @@ class Settler:
         output: Output,
         master: Master,
         stream_keys: list[str],
-        pending: Pending,
+        codec: RowCodec,
         memory: Memory,
         staging_bytes: int,
         *,
@@ -62,11 +62,10 @@ class Settler:
         where_columns: list[str],
     ) -> None:
         self.output, self.counts = output, Counts()
-        self._master, self._pending, self._memory = master, pending, memory
-        self._where, self._null_safe = where, null_safe
+        self._master, self._memory, self._where = master, memory, where
         self._where_stage = [n for n in where_columns if n != master.keys.in_words]
         self._key_in_where = master.keys.in_words if master.keys.in_words in where_columns else None
-        self._stream = Stage(pending.codec, output.stream_names)
+        self._stream = Stage(codec, output.stream_names)
         self._rows = Stage(master.codec, [name for name, _ in output.payload])
         self._staging_bytes = staging_bytes
         self._batch_bytes = min(staging_bytes, _BATCH_BYTES)
@@ -76,36 +75,36 @@ class Settler:
         self._cell_average = np.zeros(len(self._stream.cells) + len(self._rows.cells))
         self._positions: I64 = NO_SLOTS
         self._match_flags: U8 = np.zeros(0, np.uint8)
-        self._verify = not master.keys.exact or master.has_null_keys or null_safe
-        self._places = _places(pending.codec, stream_keys, master) if self._verify else None
+        words_suffice = master.keys.exact and not master.has_null_keys and not null_safe
+        self._check = None if words_suffice else _key_check(codec, stream_keys, master, null_safe)
 
     def settle(self, found: Found) -> Iterator[tuple[pa.RecordBatch, I64]]:
         """Take pairs and leavers in; hand out batches that became full, each with its rows' stream positions."""
-        if found.slots.size:
-            yield from self._pairs(found.slots, found.row_at, found.heap_at)
+        if found.picks.size:
+            yield from self._pairs(found.side, found.picks, found.row_at, found.heap_at)
         if found.gone.size:
-            yield from self._gone(found.gone)
+            yield from self._gone(found.side, found.gone)
 
-    def _pairs(self, slots: I64, row_at: I64, heap_at: I64) -> Iterator[tuple[pa.RecordBatch, I64]]:
-        keep = self._keep(slots, row_at, heap_at)
+    def _pairs(self, side: Side, picks: I64, row_at: I64, heap_at: I64) -> Iterator[tuple[pa.RecordBatch, I64]]:
+        keep = self._keep(side, picks, row_at, heap_at)
         if keep is not None:
-            self.counts.pairs_refused += slots.size - int(np.count_nonzero(keep))
-            slots, row_at, heap_at = slots[keep], row_at[keep], heap_at[keep]
-        first = np.empty(slots.size, np.uint8)
-        self.counts.matched += mark_matched(self._pending.records, slots, first)
+            self.counts.pairs_refused += picks.size - int(np.count_nonzero(keep))
+            picks, row_at, heap_at = picks[keep], row_at[keep], heap_at[keep]
+        first = np.empty(picks.size, np.uint8)
+        self.counts.matched += mark_matched(side.stamps, picks, first)
         if self.output.how == "left_semi":
-            slots = slots[first == 1]
-            row_at = heap_at = np.full(slots.size, -1, np.int64)
-        if self.output.how != "left_anti" and slots.size:
-            yield from self._collect(slots, row_at, heap_at, True)
+            picks = picks[first == 1]
+            row_at = heap_at = np.full(picks.size, -1, np.int64)
+        if self.output.how != "left_anti" and picks.size:
+            yield from self._collect(side, picks, row_at, heap_at, True)
 
-    def _gone(self, gone: I64) -> Iterator[tuple[pa.RecordBatch, I64]]:
-        lonely = unmatched(self._pending.records, gone)
+    def _gone(self, side: Side, gone: I64) -> Iterator[tuple[pa.RecordBatch, I64]]:
+        lonely = unmatched(side.stamps, gone)
         self.counts.finished += gone.size
         self.counts.unmatched += lonely.size
         if lonely.size and self.output.how in ("left", "left_anti"):
             nowhere = np.full(lonely.size, -1, np.int64)
-            yield from self._collect(lonely, nowhere, nowhere, False)
+            yield from self._collect(side, lonely, nowhere, nowhere, False)
 
     def keyless(self, batch: pa.RecordBatch, missing: I64, position: int) -> Iterator[tuple[pa.RecordBatch, I64]]:
         """Tuples without a key never match and never wait: the answer for them at once, if there is one."""
@@ -134,55 +133,53 @@ class Settler:
         stage.add(self._memory, nowhere, nowhere, may_be_absent=True)
         return stage.close()
 
-    def _keep(self, slots: I64, row_at: I64, heap_at: I64) -> np.ndarray | None:
+    def _keep(self, side: Side, picks: I64, row_at: I64, heap_at: I64) -> np.ndarray | None:
         keep = None
-        if self._places is not None:
-            same = np.empty(slots.size, np.uint8)
-            ours = Side(self._memory, *self._pending.row_places(slots))
-            same_keys(ours, Side(self._memory, row_at, heap_at), self._places, self._null_safe, same)
+        if self._check is not None:
+            same = np.empty(picks.size, np.uint8)
+            side.same_keys(picks, RowSide(self._memory, row_at, heap_at), self._check, same)
             keep = same == 1
         if self._where is not None:
-            passing = self._passing(slots, row_at, heap_at)
+            passing = self._passing(side, picks, row_at, heap_at)
             keep = passing if keep is None else keep & passing
         return keep
 
-    def _passing(self, slots: I64, row_at: I64, heap_at: I64) -> np.ndarray:
+    def _passing(self, side: Side, picks: I64, row_at: I64, heap_at: I64) -> np.ndarray:
         """Which master rows the filter lets through."""
         names = list(self._where_stage)
         arrays = self._master.codec.unpack(self._memory, row_at, heap_at, names)
         if self._key_in_where is not None:
             names.append(self._key_in_where)
-            column, present = self._master.codec.by_name[self._key_in_where], np.empty(slots.size, np.uint8)
+            column, present = self._master.codec.by_name[self._key_in_where], np.empty(picks.size, np.uint8)
             row_kernels.gather_valid(self._memory.b1, row_at, column.null_at, column.null_bit, present, 0)
-            arrays.append(self._master.keys.from_words(self._pending.words(slots), 1 - present))
-        numbers = pa.array(np.arange(slots.size))
+            arrays.append(self._master.keys.from_words(side.words[picks], 1 - present))
+        numbers = pa.array(np.arange(picks.size))
         kept = pa.table([*arrays, numbers], names=[*names, "\0row"]).filter(self._where)["\0row"]
-        passing = np.zeros(slots.size, bool)
+        passing = np.zeros(picks.size, bool)
         passing[np.asarray(kept)] = True
         return passing
 
     # ------------------------------------------------------------------------------------------------ output batches
 
-    def _collect(self, slots: I64, row_at: I64, heap_at: I64, matched: bool) -> Iterator[tuple[pa.RecordBatch, I64]]:
+    def _collect(
+        self, side: Side, picks: I64, row_at: I64, heap_at: I64, matched: bool
+    ) -> Iterator[tuple[pa.RecordBatch, I64]]:
         """Copy rows into the open batch, closing it when it is full."""
-        s_row, s_heap = self._pending.row_places(slots)
-        cells = np.concatenate(
-            [self._stream.cell_bytes(self._memory, s_row), self._rows.cell_bytes(self._memory, row_at)]
-        )
+        cells = np.concatenate([side.cell_bytes(self._stream, picks), self._rows.cell_bytes(self._memory, row_at)])
         split = len(self._stream.cells)
-        if not (self._stream.fits(slots.size, cells[:split]) and self._rows.fits(slots.size, cells[split:])):
+        if not (self._stream.fits(picks.size, cells[:split]) and self._rows.fits(picks.size, cells[split:])):
             if (full := self.flush()) is not None:
                 yield full
-            if not self._open(slots.size, cells):
-                half = slots.size // 2
-                yield from self._collect(slots[:half], row_at[:half], heap_at[:half], matched)
-                yield from self._collect(slots[half:], row_at[half:], heap_at[half:], matched)
+            if not self._open(picks.size, cells):
+                half = picks.size // 2
+                yield from self._collect(side, picks[:half], row_at[:half], heap_at[:half], matched)
+                yield from self._collect(side, picks[half:], row_at[half:], heap_at[half:], matched)
                 return
         at = self._stream.rows
-        self._positions[at : at + slots.size] = self._pending.positions(slots)
+        self._positions[at : at + picks.size] = positions(side.stamps, picks)
         if self._match_flags.size:
-            self._match_flags[at : at + slots.size] = matched
-        self._stream.add(self._memory, s_row, s_heap)
+            self._match_flags[at : at + picks.size] = matched
+        side.fill(self._stream, picks)
         self._rows.add(self._memory, row_at, heap_at, may_be_absent=not matched)
 
     def _open(self, rows: int, cells: I64) -> bool:
@@ -223,15 +220,17 @@ class Settler:
         return pa.record_batch(arrays, schema=self.output.schema), self._positions[:rows]
 
 
-def _places(stream: RowCodec, stream_keys: list[str], master: Master) -> tuple[KeyPlaces, KeyPlaces]:
-    """Where the rows of both sides show their keys."""
+def _key_check(stream: RowCodec, stream_keys: list[str], master: Master, null_safe: bool) -> KeyCheck:
+    """Where both sides show their keys."""
     cell = master.keys.cell_name
     hidden = master.keys.hidden is not None
-    ours = stream.by_name[cell if hidden and cell else stream_keys[0]]
+    name = cell if hidden and cell else stream_keys[0]
     theirs = master.codec.by_name[cell or master.keys.fields[0].name]
     single = len(stream_keys) == 1
     nulls = (stream.by_name[stream_keys[0]], master.codec.by_name[master.keys.fields[0].name])
-    return (
-        KeyPlaces(nulls[0].null_at, nulls[0].null_bit if single else 0, ours.offset if cell else -1),
+    return KeyCheck(
+        [column.name for column in stream.columns].index(name),
+        KeyPlaces(nulls[0].null_at, nulls[0].null_bit if single else 0, stream.by_name[name].offset if cell else -1),
         KeyPlaces(nulls[1].null_at, nulls[1].null_bit if single else 0, theirs.offset if cell else -1),
+        null_safe,
     )

@@ -13,7 +13,7 @@ from semistream.budget import Share, split
 from semistream.plan import Wait
 from semistream.protocols import Master, Reader
 from semistream.records import RowCodec
-from semistream.stream_rows import StreamRows
+from semistream.stream_rows import StreamRows, match_count
 
 _PIECE_ROWS = 16384  # rows of a batch that are encoded at once: the arrays for it are ours, so they must be few
 CELL_GUESS_BYTES = 16.0  # of a text value nobody has seen yet
@@ -35,6 +35,7 @@ class Options:
     ordered: bool
     match_column: str | None
     wait: Wait
+    preset: str
 
 
 def share_out(reader: Reader, options: Options, rows: StreamRows) -> dict[str, int]:
@@ -51,14 +52,9 @@ def _shares(reader: Reader, options: Options, rows: StreamRows, memory: int) -> 
         Share("input", int(piece_rows(memory, rows) * _piece_row_bytes(rows))),
         Share("output", output_least, weight=0.1, most=max(output_least, memory // 16)),
         *([Share("reorder", output_least, weight=0.5)] if options.ordered else []),
-        *rows.shares(matches(memory)),
+        *rows.shares(match_count(memory)),
         Share("alignment", 8192),
     ]
-
-
-def matches(memory_bytes: int) -> int:
-    """Length of the list of found pairs."""
-    return max(64, min(8192, memory_bytes // 4096))
 
 
 def piece_rows(memory_bytes: int, rows: StreamRows) -> int:

@@ -15,6 +15,11 @@ _PADDING = 16 * 64  # arrays begin at multiples of 64 bytes
 _HEAP_SLACK = 1.15  # rows are not all of average length, and a heap that is nearly full compacts too often
 
 
+def match_count(memory_bytes: int) -> int:
+    """Length of the list of found pairs."""
+    return max(64, min(8192, memory_bytes // 4096))
+
+
 class StreamRows(NamedTuple):
     """What the stream's rows need: their codec, and the heap bytes a typical row takes."""
 

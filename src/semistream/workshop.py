@@ -15,15 +15,16 @@ from semistream.algorithms.record import Parts
 from semistream.budget import Slab
 from semistream.keys import NOWHERE
 from semistream.parts.memory import I64
-from semistream.pending import Pending
+from semistream.parts.stamps import positions
 from semistream.plan import Output
-from semistream.protocols import Block, Found, Master
+from semistream.protocols import Found, Master
 from semistream.records import RowCodec
 from semistream.reorder import Reorder
 from semistream.report import build_report, empty_report
 from semistream.settle import Settler
-from semistream.sharing import CELL_GUESS_BYTES, Options, matches, piece_rows, share_out
+from semistream.sharing import CELL_GUESS_BYTES, Options, piece_rows, share_out
 from semistream.stream_rows import StreamRows
+from semistream.stream_side import Block
 
 
 class Workshop:
@@ -52,15 +53,12 @@ class Workshop:
         self._slab = Slab(options.memory_bytes)
         self._slab.charge("input", given["input"])
         self._slab.charge("output", given["output"])
-        self._reader.attach(self._slab, given["disk buffer"])
-        self.pending = Pending(
-            self._slab, rows, given["stream table"], matches(options.memory_bytes), master.codec.width
-        )
+        self._reader.attach(self._slab)
         self._settler = Settler(
             output,
             master,
             options.stream_keys,
-            self.pending,
+            codec,
             self._slab.memory,
             given["output"],
             null_safe=options.null_safe,
@@ -72,7 +70,10 @@ class Workshop:
             self._slab.charge("reorder", given["reorder"])
             row_bytes = codec.width + rows.heap_bytes + master.row_bytes
             self._reorder = Reorder(output.schema, given["reorder"], row_bytes, master.most_rows_per_key)
-        self.recipe = options.algorithm.build(Parts(self._reader, self.pending, given, options.stream_keys))
+        self.recipe = options.algorithm.build(
+            Parts(self._reader, self._slab, given, rows, master.codec, options.stream_keys, options.preset)
+        )
+        self.area = self.recipe.area
 
     def _with_hidden(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if self._keys.hidden is None:
@@ -99,9 +100,7 @@ class Workshop:
 
     def may_enter(self, piece: pa.RecordBatch) -> bool:
         """Whether the reorder buffer has room for a piece's positions."""
-        return (
-            self._reorder is None or not self.pending.waiting or self._position + piece.num_rows <= self._reorder.limit
-        )
+        return self._reorder is None or not self.area.waiting or self._position + piece.num_rows <= self._reorder.limit
 
     def encode(self, piece: pa.RecordBatch) -> Generator[pa.RecordBatch, None, Block]:
         """Words and plain arrays of a piece. Tuples without a key are answered here: they match nothing."""
@@ -120,7 +119,20 @@ class Workshop:
                 if self._reorder is not None:
                     self._reorder.finish(position + keyless, self._position)
         self._note_arrival(position)
-        return Block(words.words, self.pending.codec.encode(stored), picks, position)
+        return Block.of(words.words, self._rows.codec.encode(stored), picks, position)
+
+    def answer(self, block: Block) -> Generator[pa.RecordBatch, None, Block]:
+        """Let the recipe's front, if it has one, answer what need not wait; returns what is left of the block."""
+        if self.recipe.front is None:
+            return block
+        hits = self.recipe.front.answer(block)
+        while True:
+            try:
+                found = next(hits)
+            except StopIteration as end:
+                left: Block = end.value
+                return left
+            yield from self.settle(found)
 
     def _note_arrival(self, position: int) -> None:
         """Remember when this position came, a thousand times per `max_wait` at most: however fast batches come, the list is short."""
@@ -132,10 +144,12 @@ class Workshop:
 
     def overdue(self) -> bool:
         """Whether the oldest tuple has waited longer than `max_wait`."""
-        wait, oldest = self._options.wait, self.pending.oldest()
-        if oldest < 0 or (wait.tuples is None and wait.seconds is None):
+        wait = self._options.wait
+        if wait.tuples is None and wait.seconds is None:
             return False
-        arrived = int(self.pending.positions(np.array([oldest], np.int64))[0])
+        arrived = self.area.oldest_position()
+        if arrived < 0:
+            return False
         if wait.tuples is not None:
             return self._position - arrived > wait.tuples
         while len(self._arrivals) > 1 and self._arrivals[1][0] <= arrived:
@@ -146,12 +160,12 @@ class Workshop:
 
     def settle(self, found: Found) -> Iterator[pa.RecordBatch]:
         """Pairs and leavers become output rows; hands out the batches that became full."""
-        for batch, positions in self._settler.settle(found):
-            yield from self._out(batch, positions)
+        for batch, places in self._settler.settle(found):
+            yield from self._out(batch, places)
         if found.gone.size:
             self.left += found.gone.size
             if self._reorder is not None:
-                self._reorder.finish(self.pending.positions(found.gone), self._position)
+                self._reorder.finish(positions(found.side.stamps, found.gone), self._position)
                 if self._reorder.ready:
                     yield from self.emit()
 
@@ -174,7 +188,7 @@ class Workshop:
             empty_report(self._options.algorithm.name, self._options.memory_bytes),
             self._slab.bytes_by_part,
             self._settler.counts,
-            self.pending,
+            self.area,
             self._reader,
             steps,
             busy_s,

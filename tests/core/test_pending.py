@@ -94,7 +94,7 @@ def test_rows_stay_what_they_are_while_others_come_and_go(steps):
             taken = bench.pending.admit(block, len(step))
             model |= {first + i: row for i, row in enumerate(step[:taken])}
         everybody = np.flatnonzero(np.isin(np.arange(bench.pending.slots), waiting_slots(bench)))
-        columns = bench.pending.codec.unpack(bench.slab.memory, *bench.pending.row_places(everybody))
+        columns = bench.pending.codec.unpack(bench.slab.memory, *bench.pending.side.places(everybody))
         assert {n: (k, t) for k, n, t in zip(*(c.to_pylist() for c in columns), strict=True)} == model
         assert bench.by_age() == sorted(model)
 
@@ -117,8 +117,8 @@ def test_only_picked_tuples_come_in_and_know_their_place_in_the_stream():
     block = bench.block([7, 8, 9, 7], picks=[1, 3])
     assert bench.pending.admit(block, 10) == 2
     slots = ints(*waiting_slots(bench))
-    assert bench.pending.positions(slots).tolist() == [101, 103]
-    assert bench.pending.words(slots).tolist() == [8, 7]
+    assert (bench.pending.side.stamps[slots] >> 1).tolist() == [101, 103]
+    assert bench.pending.side.words[slots].tolist() == [8, 7]
     assert bench.numbers(slots) == [101, 103]
     assert bench.pending.now == 104
 
@@ -166,7 +166,7 @@ def test_a_row_too_wide_for_now_waits_for_others_to_leave():
     bench.run(bench.pending.leave_oldest(1))
     assert bench.pending.admit(block, 1) == 1
     texts = bench.pending.codec.unpack(
-        bench.slab.memory, *bench.pending.row_places(ints(*waiting_slots(bench))), ["text"]
+        bench.slab.memory, *bench.pending.side.places(ints(*waiting_slots(bench))), ["text"]
     )
     assert texts[0].to_pylist() == [wide]
 

@@ -7,9 +7,10 @@ import pyarrow as pa
 
 from semistream.budget import Slab
 from semistream.pending import Pending
-from semistream.protocols import Block, Load
+from semistream.protocols import Load
 from semistream.records import RowCodec
 from semistream.stream_rows import StreamRows
+from semistream.stream_side import Block
 from tests.parts.made import ints, pages_of, plain_rows
 
 SCHEMA = pa.schema([("key", pa.int64()), ("number", pa.int64())])
@@ -40,7 +41,7 @@ class Bench:
             [pa.array(c, f.type) for c, f in zip(columns, self.schema, strict=True)], schema=self.schema
         )
         picks = np.arange(len(words)) if picks is None else ints(*picks)
-        block = Block(ints(*words), self.pending.codec.encode(batch), picks, self.position)
+        block = Block.of(ints(*words), self.pending.codec.encode(batch), picks, self.position)
         self.position += len(words)
         return block
 
@@ -58,7 +59,7 @@ class Bench:
 
     def numbers(self, slots):
         """The numbers that waiting tuples carry in their rows."""
-        (column,) = self.pending.codec.unpack(self.slab.memory, *self.pending.row_places(slots), ["number"])
+        (column,) = self.pending.codec.unpack(self.slab.memory, *self.pending.side.places(slots), ["number"])
         return column.to_pylist()
 
     def run(self, finds):
@@ -66,7 +67,7 @@ class Bench:
         pairs, gone = [], []
         for found in finds:
             rows = self.slab.memory.b1[found.row_at].tolist()
-            pairs += zip(self.numbers(found.slots), rows, strict=True)
+            pairs += zip(self.numbers(found.picks), rows, strict=True)
             gone += self.numbers(found.gone)
         return pairs, gone
 

@@ -211,11 +211,12 @@ def test_the_index_finds_every_row_of_every_word(tmp_path: Path, layout: str, ke
         by_word.setdefault(word, set()).add(row)
     reader = master.reader()
     slab = Slab(4 << 20)
-    reader.attach(slab, 1 << 20)
+    reader.attach(slab)
+    buffer = reader.buffer(slab, "disk buffer", 1 << 20)
     for word, rows in list(by_word.items())[::7]:
         found: set[int] = set()
         for first, stop in reader.look_up(word, []):
-            load = reader.read(first, stop)
+            load = buffer.read(first, stop)
             batch = to_batch(slab.memory, load.page_at, master.keys, master.codec, master.schema)
             found.update(batch.column("row").to_pylist())
         assert rows <= found

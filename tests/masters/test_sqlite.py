@@ -27,6 +27,7 @@ from semistream.errors import (
 from semistream.keys import NULL_WORD
 from semistream.masters.page_scan import to_batch
 from semistream.masters.sqlite import SqliteMaster
+from semistream.masters.sqlite_buffer import SqliteBuffer
 from semistream.masters.sqlite_reader import SqliteReader
 
 BUFFER = 256 << 10
@@ -43,10 +44,10 @@ def database(tmp_path: Path, columns: str, rows: Sequence[tuple[Any, ...]], *mor
     return f"sqlite:///{tmp_path}/m.db?table=t"
 
 
-def attached(master: SqliteMaster) -> tuple[SqliteReader, Slab]:
+def attached(master: SqliteMaster) -> tuple[SqliteReader, SqliteBuffer, Slab]:
     reader, slab = master.reader(), Slab(BUFFER + (4 << 20))
-    reader.attach(slab, BUFFER)
-    return reader, slab
+    reader.attach(slab)
+    return reader, reader.buffer(slab, "disk buffer", BUFFER), slab
 
 
 def rows_in(master: SqliteMaster, slab: Slab, load: Any) -> list[dict[str, Any]]:
@@ -54,9 +55,9 @@ def rows_in(master: SqliteMaster, slab: Slab, load: Any) -> list[dict[str, Any]]
 
 
 def pages_of(master: SqliteMaster) -> Iterator[list[dict[str, Any]]]:
-    reader, slab = attached(master)
+    reader, buffer, slab = attached(master)
     for number in range(reader.pages):
-        yield rows_in(master, slab, reader.read(number, number + 1))
+        yield rows_in(master, slab, buffer.read(number, number + 1))
 
 
 def bag(rows: Sequence[dict[str, Any]]) -> Counter[str]:
@@ -110,37 +111,37 @@ def test_every_key_is_found_by_look_up_and_by_fetch(tmp_path: Path, kind: str):
     for batch in master.batches():
         for row in batch.to_pylist():
             wanted.setdefault(tuple(row[name] for name in key), Counter())[repr(row)] += 1
-    reader, slab = attached(master)
+    reader, buffer, slab = attached(master)
     some = list(wanted)[:: max(1, len(wanted) // 60)]
     for value in some:
-        found = [row for span in reader.look_up(0, [value]) for row in rows_in(master, slab, reader.read(*span))]
+        found = [row for span in reader.look_up(0, [value]) for row in rows_in(master, slab, buffer.read(*span))]
         assert Counter(repr(row) for row in found if tuple(row[name] for name in key) == value) == wanted[value]
-    fetched = [row for load in reader.fetch(some) for row in rows_in(master, slab, load)]
+    fetched = [row for load in buffer.fetch(some) for row in rows_in(master, slab, load)]
     assert bag(fetched) == sum((wanted[value] for value in some), Counter())
 
 
 def test_absent_keys_are_surely_absent_or_not_found(tmp_path: Path):
     master = opened(tmp_path, "integer")
-    reader, slab = attached(master)
+    reader, buffer, slab = attached(master)
     assert reader.look_up(0, [(-5,)]) == []
-    assert list(reader.fetch([(-5,), (10**15,), (None,)])) != []  # the rows without a key
-    assert [row for load in reader.fetch([(-5,)]) for row in rows_in(master, slab, load)] == []
+    assert list(buffer.fetch([(-5,), (10**15,), (None,)])) != []  # the rows without a key
+    assert [row for load in buffer.fetch([(-5,)]) for row in rows_in(master, slab, load)] == []
     assert reader.look_up(0, [(1,), (2,)]) == sorted({*reader.look_up(0, [(1,)]), *reader.look_up(0, [(2,)])})
 
 
 def test_nan_is_looked_for_nowhere(tmp_path: Path):
     master = ss.open_master(database(tmp_path, "id REAL PRIMARY KEY, x TEXT", [(n / 2, "x") for n in range(-9, 9)]))
-    reader, _ = attached(master)
+    reader, _, _ = attached(master)
     assert reader.look_up(0, [(float("nan"),)]) == []
     assert reader.look_up(0, [(-0.0,)]) == reader.look_up(0, [(0.0,)]) != []
 
 
 def test_many_keys_are_fetched_in_one_go(tmp_path: Path):
     master = opened(tmp_path, "row id")
-    reader, slab = attached(master)
+    _reader, buffer, slab = attached(master)
     statements: list[str] = []
     master.link.set_trace_callback(statements.append)
-    fetched = [row for load in reader.fetch([(n,) for n in range(0, 8000, 5)]) for row in rows_in(master, slab, load)]
+    fetched = [row for load in buffer.fetch([(n,) for n in range(0, 8000, 5)]) for row in rows_in(master, slab, load)]
     assert sorted(row["row"] for row in fetched) == list(range(0, 8000, 5))
     assert len(statements) == 4
     assert "CROSS JOIN" in statements[0]
@@ -148,15 +149,15 @@ def test_many_keys_are_fetched_in_one_go(tmp_path: Path):
 
 def test_several_pages_are_read_by_one_query(tmp_path: Path):
     master = opened(tmp_path, "row id")
-    reader, slab = attached(master)
+    reader, buffer, slab = attached(master)
     statements: list[str] = []
     master.link.set_trace_callback(statements.append)
-    stop = reader.stop_of(3)
+    stop = buffer.stop_of(3)
     assert stop > 5
-    load = reader.read(3, stop)
+    load = buffer.read(3, stop)
     assert len(rows_in(master, slab, load)) == (stop - 3) * 420
     assert len(statements) == 4  # about 2048 rows each
-    again = reader.read(3, stop)
+    again = buffer.read(3, stop)
     assert (again.page_at == load.page_at).all()
     assert reader.loads == 1
     assert reader.pages_read == stop - 3
@@ -165,10 +166,10 @@ def test_several_pages_are_read_by_one_query(tmp_path: Path):
 def test_pages_never_exceed_what_was_announced(tmp_path: Path):
     rows = [(n, "ü" * (n % 300), bytes(n % 1000)) for n in range(2000)] + [(2000, "x" * 50_000, b"")]
     master = ss.open_master(database(tmp_path, "id INTEGER PRIMARY KEY, a TEXT, b BLOB", rows))
-    reader, slab = attached(master)
+    reader, buffer, slab = attached(master)
     assert 50_000 < reader.largest_page_bytes < 150_000
     for number in range(reader.pages):
-        load = reader.read(number, number + 1)
+        load = buffer.read(number, number + 1)
         at = int(load.page_at[0])
         used = int(slab.memory.b4[(at >> 2) + 7])
         announced = int(reader._page_at[number + 1] - reader._page_at[number])
@@ -219,11 +220,11 @@ def test_an_index_by_bytes_beside_a_column_that_compares_otherwise(tmp_path: Pat
 def test_text_is_ordered_as_sqlite_orders_it(tmp_path: Path):
     texts = [chr(c) * (1 + c % 3) for c in (*range(1, 700), *range(0xFF00, 0xFFF0), *range(0x1F600, 0x1F680))]
     master = ss.open_master(database(tmp_path, "id TEXT PRIMARY KEY, pad TEXT", [(t, "x" * 500) for t in texts]))
-    reader, slab = attached(master)
+    reader, buffer, slab = attached(master)
     assert reader.pages > 10
     for text in texts:
         (span,) = reader.look_up(0, [(text,)])
-        assert text in [row["id"] for row in rows_in(master, slab, reader.read(*span))]
+        assert text in [row["id"] for row in rows_in(master, slab, buffer.read(*span))]
 
 
 # ----------------------------------------------------------------------------------------------------------- the join

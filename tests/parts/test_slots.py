@@ -1,4 +1,4 @@
-"""Slots: the arrival queue against a list, and the flag that says whether a tuple has matched."""
+"""Slots: the arrival queue against a list."""
 
 from __future__ import annotations
 
@@ -43,19 +43,6 @@ def test_the_queue_keeps_the_order_of_arrival_whoever_leaves(steps):
             count = slots.oldest(records, ends, oldest)
             assert oldest[:count].tolist() == model[:room]
             assert (oldest[count:] == -7).all()
-
-
-def test_a_tuple_matches_for_the_first_time_only_once():
-    records = new_slots(4)
-    records.wide[:, slots.ARRIVED] = ints(0, 5, 2**40, 7) << 1
-    first = np.zeros(4, np.uint8)
-    assert slots.mark_matched(records, ints(2, 0, 2, 2), first) == 2
-    assert first.tolist() == [1, 1, 0, 0]
-    assert slots.mark_matched(records, ints(1, 2), first) == 1
-    assert first[:2].tolist() == [1, 0]
-    assert slots.unmatched(records, ints(3, 2, 1, 0)).tolist() == [3]
-    assert slots.unmatched(records, ints()).tolist() == []
-    assert slots.positions(records, ints(2, 3, 1)).tolist() == [2**40, 7, 5], "the flag does not touch the position"
 
 
 def test_records_are_multiples_of_eight_bytes_and_hold_what_they_say():

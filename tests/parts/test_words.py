@@ -10,7 +10,7 @@ import pytest
 from semistream.parts import words
 from semistream.parts.memory import view
 from semistream.parts.stream_table import home_of, tag_of
-from semistream.parts.words import KeyPlaces, Side
+from semistream.parts.words import KeyPlaces, RowSide
 from tests.parts.made import EDGES, ints
 
 PINNED = {
@@ -160,7 +160,7 @@ def side(rows):
         block += b"??" + value + bytes(-(len(value) + 2) % 8)
         row_at.append(len(block))
         block += bytes([1 if null else 0, 0, 0, 0]) + struct.pack("<II", 2, len(value)) + bytes(4)
-    return Side(view(np.frombuffer(bytes(block), np.uint8).copy()), ints(*row_at), ints(*heap_at))
+    return RowSide(view(np.frombuffer(bytes(block), np.uint8).copy()), ints(*row_at), ints(*heap_at))
 
 
 PLACES = KeyPlaces(null_at=0, null_bit=1, cell=4)

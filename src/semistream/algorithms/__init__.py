@@ -10,6 +10,8 @@ from types import ModuleType
 
 from semistream.algorithms import hybridjoin, meshjoin
 from semistream.algorithms.record import Algorithm
+from semistream.errors import CapabilityError, UsageError
+from semistream.protocols import Master
 
 _MODULES = (meshjoin, hybridjoin)
 TABLE: dict[str, Algorithm] = {module.ALGORITHM.name: module.ALGORITHM for module in _MODULES}
@@ -22,6 +24,36 @@ def algorithms() -> list[Algorithm]:
     ['meshjoin', 'hybridjoin']
     """
     return list(TABLE.values())
+
+
+def find_algorithm(name: str, master: Master, preset: str | None) -> Algorithm:
+    """The algorithm of that name, if it can join this master."""
+    if name not in TABLE:
+        raise UsageError(f"algorithm={name!r} is unknown; choose one of {', '.join(TABLE)}")
+    chosen = TABLE[name]
+    if chosen.needs_index and not master.indexed:
+        others = ", ".join(one.name for one in TABLE.values() if not one.needs_index)
+        raise CapabilityError(
+            f"algorithm={name!r} looks keys up, and master {master.name} has no index on its key; create one, or use a scanning "
+            f"algorithm: {others}",
+            algorithm=name,
+            capability="index",
+        )
+    if chosen.needs_word_order and not master.word_order:
+        others = ", ".join(one.name for one in TABLE.values() if not one.needs_word_order)
+        raise CapabilityError(
+            f"algorithm={name!r} finds the page of every waiting tuple in memory, and the rows of master {master.name} do not stand in "
+            f'the order of their keys; build it with layout="key", or use another algorithm: {others}',
+            algorithm=name,
+            capability="word_order",
+        )
+    if preset is not None and preset not in chosen.presets:
+        raise CapabilityError(
+            f"algorithm={name!r} has no preset {preset!r}; it has {', '.join(chosen.presets)}",
+            algorithm=name,
+            capability="preset",
+        )
+    return chosen
 
 
 class _CallablePackage(ModuleType):

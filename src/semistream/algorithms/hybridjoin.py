@@ -30,11 +30,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from semistream.algorithms.record import Algorithm, Parts
 from semistream.budget import Share
-from semistream.protocols import Block, Found, Reader
+from semistream.protocols import Found, Reader
+from semistream.stream_side import Block
 
 _BUFFER_MOST = 64 << 10  # about 500 rows of 120 bytes, the papers' choice and near the optimum of the page-size curve
 
@@ -49,9 +48,11 @@ class HybridJoin:
     """HYBRIDJOIN at work."""
 
     patience = 1
+    front = None
 
     def __init__(self, parts: Parts) -> None:
-        self._reader, self._pending = parts.reader, parts.pending
+        self._reader, self._buffer = parts.reader, parts.buffer()
+        self.area = self._pending = parts.pending()
         self._key_names = parts.key_names
         self._claimed = (0, 0, -1)  # what was claimed last, and when: nobody new came, nobody new can match
 
@@ -61,17 +62,16 @@ class HybridJoin:
 
     def step(self) -> Iterator[Found]:
         """Serve the oldest waiting tuple, and with it all that its partition can serve."""
-        oldest = self._pending.oldest()
-        if oldest < 0:
+        if not self._pending.waiting:
             return
-        word = int(self._pending.words(np.array([oldest]))[0])
+        word = self._pending.oldest_word()
         keys = self._pending.keys(word, self._key_names) if self._reader.wants_keys else []
         done = 0  # pages below have been probed: no row may answer twice
         for first, stop in self._reader.look_up(word, keys):
             while first < stop:
-                begin, end = self._reader.partition(first, stop)
+                begin, end = self._buffer.partition(first, stop)
                 begin = max(begin, done)
-                load = self._reader.read(begin, end)
+                load = self._buffer.read(begin, end)
                 if self._reader.runs and self._claimed != (begin, end, self._pending.now):
                     yield from self._pending.claim(load)
                     self._claimed = begin, end, self._pending.now

@@ -32,7 +32,8 @@ import numpy as np
 
 from semistream.algorithms.record import Algorithm, Parts
 from semistream.budget import Share
-from semistream.protocols import Block, Found, Reader
+from semistream.protocols import Buffer, Found, Reader
+from semistream.stream_side import Block
 
 _BUFFER_SHARE = 1 / 32
 _BUFFER_MOST = 512 << 10  # larger reads gain nothing: see the page-size curve in benchmarks/README.md
@@ -48,16 +49,19 @@ def shares(reader: Reader, memory_bytes: int) -> list[Share]:
 class MeshJoin:
     """MESHJOIN at work."""
 
+    front = None
+
     def __init__(self, parts: Parts) -> None:
-        self._reader, self._pending = parts.reader, parts.pending
-        self._partitions = max(1, _count_partitions(parts.reader))
+        self._pages, self._buffer = parts.reader.pages, parts.buffer()
+        self.area = self._pending = parts.pending()
+        self._partitions = max(1, _count_partitions(self._pages, self._buffer))
         self._next_page = 0
         self._chunks = np.zeros(
             self._partitions, np.int64
         )  # sizes, a ring: the chunk of this step lies where one leaves after it
         self._step = 0
         self._open = 0  # tuples in the chunk that still takes some
-        self._chunk_rows = -(-parts.pending.slots // self._partitions)
+        self._chunk_rows = -(-self._pending.slots // self._partitions)
         self.patience = self._partitions + 1
 
     def admit(self, block: Block) -> int:
@@ -70,20 +74,20 @@ class MeshJoin:
         """Read one partition, probe it, and let the chunk go that has now seen all."""
         self._chunks[self._step % self._partitions], self._open = self._open, 0
         self._step += 1
-        if self._reader.pages:
-            stop = self._reader.stop_of(self._next_page)
-            load = self._reader.read(self._next_page, stop)
-            self._next_page = stop % self._reader.pages
+        if self._pages:
+            stop = self._buffer.stop_of(self._next_page)
+            load = self._buffer.read(self._next_page, stop)
+            self._next_page = stop % self._pages
             yield from self._pending.probe(load)
         if self._step >= self._partitions:  # nothing leaves before k chunks exist
             yield from self._pending.leave_oldest(int(self._chunks[self._step % self._partitions]))
 
 
-def _count_partitions(reader: Reader) -> int:
+def _count_partitions(pages: int, buffer: Buffer) -> int:
     """Partitions are consecutive page ranges, each as long as the disk buffer allows."""
     count, first = 0, 0
-    while first < reader.pages:
-        count, first = count + 1, reader.stop_of(first)
+    while first < pages:
+        count, first = count + 1, buffer.stop_of(first)
     return count
 
 

@@ -6,19 +6,33 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from semistream.budget import Share
+from semistream.budget import Share, Slab
 from semistream.pending import Pending
-from semistream.protocols import Reader, Recipe
+from semistream.protocols import Buffer, Reader, Recipe
+from semistream.records import RowCodec
+from semistream.stream_rows import StreamRows, match_count
 
 
 @dataclass(frozen=True)
 class Parts:
-    """What a recipe is given: the reader of the master, the pending tuples, the bytes of its own shares."""
+    """What a recipe is built from: the reader of the master, the slab and the bytes of its own shares."""
 
     reader: Reader
-    pending: Pending
+    slab: Slab
     given: dict[str, int]
+    rows: StreamRows  # of the stream
+    master_codec: RowCodec
     key_names: list[str]
+    preset: str
+
+    def buffer(self, part: str = "disk buffer") -> Buffer:
+        """The disk buffer, in the bytes of that share."""
+        return self.reader.buffer(self.slab, part, self.given[part])
+
+    def pending(self) -> Pending:
+        """The stream table, in the bytes of its share."""
+        matches = match_count(self.slab.total_bytes)
+        return Pending(self.slab, self.rows, self.given["stream table"], matches, self.master_codec.width)
 
 
 Build: TypeAlias = Callable[[Parts], Recipe]
@@ -40,16 +54,20 @@ class Algorithm:
     build: Build = field(repr=False)
     shares: Shares = field(repr=False)
     presets: tuple[str, ...] = ("tuned",)
+    needs_word_order: bool = False
+    threads: int = 1
 
     @property
-    def capabilities(self) -> dict[str, bool | str | list[str]]:
+    def capabilities(self) -> dict[str, bool | int | str | list[str]]:
         """What it can do and what it needs."""
         return {
             "index": self.needs_index,
+            "word_order": self.needs_word_order,
             "sorted": False,
             "unique": False,
             "many_to_many": True,
             "hows": ["inner", "left", "left_semi", "left_anti"],
             "bound": self.bound,
+            "threads": self.threads,
             "presets": list(self.presets),
         }

@@ -61,6 +61,7 @@ class FileMaster:
         except BaseException:
             self._pin.release()
             raise
+        self.word_order = self.manifest.layout == "key"
         self.rows = self.manifest.rows
         self.row_bytes = self.codec.width + self.manifest.details["heap_bytes"] / max(1, self.rows)
         self.most_rows_per_key = self.manifest.max_multiplicity
@@ -76,10 +77,14 @@ class FileMaster:
         self._pin.renew()
         pin = Pin(self.folder, self._pin.version)
         unique = self.manifest.max_multiplicity <= 1
-        sorted_ = self.manifest.layout == "key"
         try:
             return FileReader(
-                self.version, self.codec, direct=self._direct, sorted_=sorted_, unique=unique, release=pin.release
+                self.version,
+                self.codec,
+                direct=self._direct,
+                sorted_=self.word_order,
+                unique=unique,
+                release=pin.release,
             )
         except BaseException:
             pin.release()

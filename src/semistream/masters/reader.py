@@ -1,4 +1,4 @@
-"""Reading the pages of a file master into the disk buffer: buffered or past the page cache, neighbours in one call, every page verified.
+"""One join's view of a file master: its index in memory, key look-ups, and disk buffers; buffered or past the page cache.
 
 O_DIRECT needs Linux and a file system that offers it; where it is refused the file is read through the page cache and the pages are
 dropped from it afterwards (`posix_fadvise`), so that memory stays honest there too.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +16,19 @@ from numpy.typing import NDArray
 
 from semistream.budget import Share, Slab
 from semistream.errors import MasterCorrupt, MasterNotFound
-from semistream.masters.pages import DENSE_BLOCK_ROWS, PageIndex, checksum_is_right
+from semistream.masters.page_buffer import PageBuffer, PageFile
+from semistream.masters.pages import DENSE_BLOCK_ROWS, PageIndex
 from semistream.parts import page
 from semistream.parts.memory import I64
-from semistream.protocols import Load
+from semistream.protocols import Order
 from semistream.records import RowCodec
-
-_NO_OPEN_WORDS = np.zeros(4, np.int64)
 
 
 class FileReader:
     """Pages of one version of a file master. `unique`: no word has two rows. `sorted_`: rows stand in word order."""
 
     wants_keys = False
+    threads = True
 
     def __init__(
         self,
@@ -41,20 +40,20 @@ class FileReader:
         unique: bool,
         release: Callable[[], None] = lambda: None,
     ) -> None:
-        self._path = folder / "pages.bin"
-        self._width, self._cells = codec.width, np.array([column.offset for column in codec.cells], np.int64)
+        self._path, self._codec = folder / "pages.bin", codec
         self._index = PageIndex.load(folder / "index.bin")
         self._sorted, self._unique, self._release = sorted_, unique, release
         self._file, self._drop = _open(self._path, direct)
         self._dense = None if sorted_ else _open(folder / "dense.bin", direct=False)[0]
         self._dense_rows = os.fstat(self._dense).st_size // 16 if self._dense is not None else 0
-        self._last = (-1, -1)
+        self.order: Order | None = None
+        self._buffers: list[PageBuffer] = []
+        self._dense_bytes = 0
         self.pages = self._index.pages
         self.runs = sorted_ or unique
         sizes = np.diff(self._index.page_at)
         self._usual_page_bytes = int(sizes.min()) if self.pages else page.ALIGNMENT
         self.largest_page_bytes = int(sizes.max()) if self.pages else page.ALIGNMENT
-        self.pages_read = self.bytes_read = self.loads = 0
         if os.fstat(self._file).st_size != int(self._index.page_at[-1]):
             raise MasterCorrupt(
                 f"{self._path}: {os.fstat(self._file).st_size} bytes on disk, {int(self._index.page_at[-1])} in the index; "
@@ -67,101 +66,58 @@ class FileReader:
         blocks = -(-self._dense_rows // DENSE_BLOCK_ROWS)
         return [Share("index", sparse + 8 * blocks + 256)]
 
-    def attach(self, slab: Slab, buffer_bytes: int) -> None:
-        """Take the disk buffer and the index from the slab."""
+    def attach(self, slab: Slab) -> None:
+        """Take the index from the slab."""
         index = self._index
-        self._page_at = _copy(slab, index.page_at)
+        page_at = _copy(slab, index.page_at)
         if self._sorted:
-            self._first_words = _copy(slab, index.first_words)
-            self._continues = _copy(slab, index.continues)
+            self.order = Order(_copy(slab, index.first_words), _copy(slab, index.continues))
         else:
             self._block_words = self._load_block_words(slab)
         self._index = None  # type: ignore[assignment]  # the copy outside the slab is not in the budget
-        self._buffer_bytes = buffer_bytes // page.ALIGNMENT * page.ALIGNMENT
-        self._buffer_at = slab.place("disk buffer", self._buffer_bytes, page.ALIGNMENT)
-        self._memory = slab.memory
-
-    def stop_of(self, first: int) -> int:
-        """One behind the last page that fits into the disk buffer together with page `first`."""
-        reach = np.searchsorted(self._page_at, self._page_at[first] + self._buffer_bytes, "right") - 1
-        return min(int(reach), self.pages)
-
-    def partition(self, first: int, stop: int) -> tuple[int, int]:
-        """The aligned run of pages round page `first` that fills the disk buffer.
-
-        Where rows of a key are strewn over the file, only the page itself: its neighbours could not be used.
-        """
-        if not self.runs:
-            return first, first + 1
-        group = max(1, self._buffer_bytes // self._usual_page_bytes)
-        begin = first // group * group
-        end = min(begin + group, self.pages)
-        if int(self._page_at[end] - self._page_at[begin]) > self._buffer_bytes:  # a wide row's page among them
-            return first, self.stop_of(first)
-        return begin, end
-
-    def read(self, first: int, stop: int) -> Load:
-        """Bring pages first to stop - 1 into the disk buffer, in one call, unless they are the ones that lie there."""
-        starts = self._page_at[first : stop + 1]
-        if self._last != (first, stop):
-            self._last = (-1, -1)
-            self._fetch(first, stop, starts)
-            self._last = (first, stop)
-        return Load(self._buffer_at + starts[:-1] - starts[0], self._open_words(first, stop))
-
-    def _fetch(self, first: int, stop: int, starts: I64) -> None:
-        begin, size = int(starts[0]), int(starts[-1] - starts[0])
-        block = self._memory.b1[self._buffer_at : self._buffer_at + size]
-        got = os.preadv(self._file, [block.data], begin)
-        while got < size:  # a signal or the end of a truncated file
-            more = os.preadv(self._file, [block[got:].data], begin + got)
-            if not more:
-                raise MasterCorrupt(
-                    f"{self._path}: ends at byte {begin + got}, inside page {first}; rebuild the master"
-                )
-            got += more
-        if self._drop:
-            os.posix_fadvise(self._file, begin, size, os.POSIX_FADV_DONTNEED)
-        ends = (starts - begin).tolist()
-        for number, (at, end) in enumerate(pairwise(ends), first):
-            if not checksum_is_right(block[at:end]):
-                raise MasterCorrupt(
-                    f"{self._path}: page {number} (byte {begin + at}) does not have the checksum it was written with; "
-                    "restore the file, or rebuild the master"
-                )
-        bad = page.first_bad_page(
-            self._memory, self._buffer_at + starts[:-1] - begin, np.diff(starts), self._width, self._cells
+        self._pages = PageFile(
+            path=self._path,
+            file=self._file,
+            drop=self._drop,
+            page_at=page_at,
+            width=self._codec.width,
+            cells=np.array([column.offset for column in self._codec.cells], np.int64),
+            usual_page_bytes=self._usual_page_bytes,
+            runs=self.runs,
+            order=None if self._unique else self.order,
         )
-        if bad >= 0:
-            raise MasterCorrupt(
-                f"{self._path}: page {first + bad} is not a page of this master's rows; rebuild the master"
-            )
-        self.loads += 1
-        self.pages_read += stop - first
-        self.bytes_read += size
 
-    def _open_words(self, first: int, stop: int) -> I64:
-        """Words whose run crosses the edges of the load."""
-        if not self._sorted or self._unique:
-            return _NO_OPEN_WORDS
-        words = np.zeros(4, np.int64)
-        if self._continues[first]:
-            words[:2] = 1, self._first_words[first]
-        if stop < self.pages and self._continues[stop]:
-            words[2:] = 1, self._first_words[stop]
-        return words
+    def buffer(self, slab: Slab, part: str, given_bytes: int) -> PageBuffer:
+        """A disk buffer in the slab, charged to `part`."""
+        self._buffers.append(PageBuffer(self._pages, slab, part, given_bytes))
+        return self._buffers[-1]
+
+    @property
+    def loads(self) -> int:
+        """Reads, by all buffers."""
+        return sum(buffer.loads for buffer in self._buffers)
+
+    @property
+    def pages_read(self) -> int:
+        """Pages read, by all buffers."""
+        return sum(buffer.pages_read for buffer in self._buffers)
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes read, of pages and of the dense index."""
+        return self._dense_bytes + sum(buffer.bytes_read for buffer in self._buffers)
 
     def look_up(self, word: int, keys: Sequence[tuple[Any, ...]]) -> list[tuple[int, int]]:
         """Ranges of pages that hold every row of a word, in reading order; empty if the word is surely absent."""
-        if not self._sorted:
+        if self.order is None:
             return self._look_up_dense(word)
-        behind = int(self._first_words.searchsorted(word, "right"))
+        behind = int(self.order.first_words.searchsorted(word, "right"))
         if behind == 0:
             return []
         if self._unique:
             return [(behind - 1, behind)]
-        first = int(self._first_words.searchsorted(word, "left"))
-        if first == behind or self._continues[first]:
+        first = int(self.order.first_words.searchsorted(word, "left"))
+        if first == behind or self.order.continues[first]:
             first -= 1  # the run begins inside the page before
         return [(first, behind)]
 
@@ -179,7 +135,7 @@ class FileReader:
     def _dense_block(self, block: int) -> I64:
         assert self._dense is not None
         data = os.pread(self._dense, 16 * DENSE_BLOCK_ROWS, 16 * DENSE_BLOCK_ROWS * block)
-        self.bytes_read += len(data)
+        self._dense_bytes += len(data)
         return np.frombuffer(data, np.int64).reshape(-1, 2)
 
     def _load_block_words(self, slab: Slab) -> I64:

@@ -69,6 +69,8 @@ class SqliteMaster:
                 self._finalizer()
                 raise
 
+    word_order = False  # pages follow the database's order of keys
+
     def __reduce__(self) -> tuple[type[SqliteMaster], tuple[str]]:
         return SqliteMaster, (self.name,)
 

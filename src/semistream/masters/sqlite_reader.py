@@ -1,165 +1,82 @@
-"""Pages of a SQLite table in the disk buffer: rows of a key range, packed on the way in exactly as pages of a built master are.
-
-`read` fetches neighbouring pages by one range query. `fetch` brings exactly the rows of a list of keys, by one query with all of them:
-that is what a database answers best, and pages are what lets one answer serve many tuples.
-"""
+"""One join's view of a SQLite table: look-ups by key, and disk buffers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Sequence
 from math import isnan
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from semistream.budget import Share, Slab
-from semistream.keys import NULL_WORD
-from semistream.masters.pages import encode_rows
-from semistream.masters.sqlite_pages import Section
-from semistream.masters.sqlite_rows import explained, fetched
-from semistream.masters.sqlite_values import to_batch
+from semistream.masters.sqlite_buffer import SqliteBuffer, stored
 from semistream.parts import page
 from semistream.parts.memory import I64
-from semistream.parts.page import Rows
-from semistream.protocols import Load
+from semistream.protocols import Order
 
 if TYPE_CHECKING:
     from semistream.masters.sqlite import SqliteMaster
-
-NO_OPEN_WORDS: Final[I64] = np.zeros(4, np.int64)
-_PIECE_ROWS: Final = 2048  # rows that are Python objects at one time
-_KEYS_AT_ONCE: Final = 500  # of one query: SQLite limits its parameters
 
 
 class SqliteReader:
     """One join's view of an opened SQLite table."""
 
     wants_keys = True
+    order: Order | None = None
+    threads = False
 
     def __init__(self, master: SqliteMaster) -> None:
         self._master = master  # keeps the transaction open
-        self._codec, self._sections = master.codec, master.sections
-        self._relation, self._columns = master.relation, master.relation.columns("t")
+        self._sections = master.sections
         counts = np.array([n for section in self._sections for n in section.counts], np.int64)
         cells = np.array([n for section in self._sections for n in section.sizes], np.int64)
-        bounds = (page.HEADER_BYTES + counts * (8 + self._codec.width) + cells + 63) // 64 * 64
+        bounds = (page.HEADER_BYTES + counts * (8 + master.codec.width) + cells + 63) // 64 * 64
         self._page_at: I64 = np.concatenate([np.zeros(1, np.int64), np.cumsum(bounds)])
-        self._cell_offsets = np.array([column.offset for column in self._codec.cells], np.int64)
-        # rows without a key lie on pages of their own, apart from a real key that happens to have their word
-        self._open = np.array([1, NULL_WORD, 0, 0], np.int64) if master.has_null_keys else NO_OPEN_WORDS
-        self._last = (-1, -1)
+        self._buffers: list[SqliteBuffer] = []
         self.pages = counts.size
         self.runs = master.indexed and master.keys.exact  # else a word may stand for keys on several pages
         self.largest_page_bytes = int(bounds.max(initial=page.ALIGNMENT))
-        self.pages_read = self.bytes_read = self.loads = 0
 
     def shares(self) -> list[Share]:
         """First keys, sizes and counts of the pages lie in memory."""
         return [Share("index", self._master.index_bytes + 16 * self.pages + 64)]
 
-    def attach(self, slab: Slab, buffer_bytes: int) -> None:
-        """Take the disk buffer from the slab; the index are Python values and lie outside it."""
+    def attach(self, slab: Slab) -> None:
+        """The index are Python values and lie outside the slab."""
         slab.charge("index", self._master.index_bytes + 16 * self.pages)
-        self._buffer_bytes = buffer_bytes // 64 * 64 - 64
-        self._buffer_at = slab.place("disk buffer", self._buffer_bytes, 64)
-        self._memory = slab.memory
 
-    def stop_of(self, first: int) -> int:
-        """One behind the last page that fits into the disk buffer together with page `first`."""
-        return int(np.searchsorted(self._page_at, self._page_at[first] + self._buffer_bytes, "right")) - 1
+    def buffer(self, slab: Slab, part: str, given_bytes: int) -> SqliteBuffer:
+        """A disk buffer in the slab, charged to `part`."""
+        self._buffers.append(SqliteBuffer(self._master, self._page_at, slab, part, given_bytes))
+        return self._buffers[-1]
 
-    def partition(self, first: int, stop: int) -> tuple[int, int]:
-        """One page: every row of it costs far more than a row of a built master, so neighbours do not come along."""
-        return first, first + 1
+    @property
+    def loads(self) -> int:
+        """Reads, by all buffers."""
+        return sum(buffer.loads for buffer in self._buffers)
 
-    def read(self, first: int, stop: int) -> Load:
-        """Bring pages first to stop - 1 into the disk buffer, unless they are the ones that lie there."""
-        page_at = self._buffer_at + self._page_at[first:stop] - self._page_at[first]
-        if self._last != (first, stop):
-            self._last = (-1, -1)
-            for section, low, high, begin in self._pieces(first, stop):
-                condition, values = section.condition(low, high)
-                rows = self._rows(
-                    f"FROM {self._relation.sql} AS t WHERE {condition} ORDER BY {section.order()}", values
-                )
-                starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(section.counts[low:high])])
-                self._put(rows, starts, page_at[begin - first : begin - first + high - low])
-            self._last = (first, stop)
-            self.loads += 1
-            self.pages_read += stop - first
-        return Load(page_at, self._open)
+    @property
+    def pages_read(self) -> int:
+        """Pages read, by all buffers."""
+        return sum(buffer.pages_read for buffer in self._buffers)
 
-    def _pieces(self, first: int, stop: int) -> Iterator[tuple[Section, int, int, int]]:
-        """Parts of a page range that lie in one section and are few rows: (section, its pages low to high, number of page low)."""
-        begin = 0
-        for section in self._sections:
-            low, end = max(first - begin, 0), min(stop - begin, len(section.bounds))
-            while low < end:
-                ends = np.cumsum(section.counts[low:end])
-                high = low + max(1, int(np.searchsorted(ends, _PIECE_ROWS, "right")))
-                yield section, low, high, begin + low
-                low = high
-            begin += len(section.bounds)
-
-    def fetch(self, keys: Sequence[tuple[Any, ...]]) -> Iterator[Load]:
-        """All rows of these keys, a disk buffer full at a time; a key that the table lacks gives none."""
-        self._last = (-1, -1)
-        places, section = self._master.key_places, self._sections[0]
-        same = " AND ".join(f"t.{column} IS wanted.column{i}" for i, column in enumerate(section.columns, 1))
-        for start in range(0, len(keys), _KEYS_AT_ONCE):
-            some = [[_stored(key[place]) for place in places] for key in keys[start : start + _KEYS_AT_ONCE]]
-            marks = ", ".join(["(" + ", ".join("?" * len(places)) + ")"] * len(some))
-            query = f"FROM (VALUES {marks}) AS wanted CROSS JOIN {self._relation.sql} AS t ON {same}"
-            for rows in self._some_rows(query, list(chain.from_iterable(some))):
-                yield from self._loads(rows)
-
-    def _loads(self, rows: Rows) -> Iterator[Load]:
-        """Rows as single pages that fit the disk buffer."""
-        starts = np.zeros(rows.words.size + 1, np.int64)
-        pages = page.cut_pages(rows.ends, rows.width, self._buffer_bytes, starts)
-        page_at = np.array([self._buffer_at], np.int64)
-        for number in range(pages):
-            self._put(rows, starts[number : number + 2], page_at)
-            self.loads += 1
-            self.pages_read += 1
-            yield Load(page_at, NO_OPEN_WORDS)
-
-    def _put(self, rows: Rows, starts: I64, page_at: I64) -> None:
-        """Write rows into the disk buffer, as pages that begin at `starts`."""
-        page.fill_pages(self._memory, page_at, rows, starts, int(starts[0]), self._cell_offsets)
-        count = int(starts[-1] - starts[0])
-        self.bytes_read += count * (8 + rows.width) + int(rows.ends[starts[-1]] - rows.ends[starts[0]])
-
-    def _rows(self, query: str, values: Sequence[Any]) -> Rows:
-        """The packed rows of a query."""
-        with explained(self._relation.where):
-            found = self._master.link.execute(f"SELECT {self._columns} {query}", values).fetchall()
-        return encode_rows(to_batch(found, self._relation), self._master.keys, self._codec)
-
-    def _some_rows(self, query: str, values: Sequence[Any]) -> Iterator[Rows]:
-        """The packed rows of a query that may have any number of them."""
-        cursor = self._master.link.execute(f"SELECT {self._columns} {query}", values)
-        while found := fetched(cursor, self._relation.where, _PIECE_ROWS):
-            yield encode_rows(to_batch(found, self._relation), self._master.keys, self._codec)
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of packed rows, by all buffers."""
+        return sum(buffer.bytes_read for buffer in self._buffers)
 
     def look_up(self, word: int, keys: Sequence[tuple[Any, ...]]) -> list[tuple[int, int]]:
         """Pages that hold the rows of these keys: one for each, and all pages of rows without a key if one of them is null."""
         present, places = self._sections[0], self._master.key_places
         found: set[tuple[int, int]] = set()
         for key in keys:
-            stored = tuple(_stored(key[place]) for place in places)
-            if None in stored:
+            values = tuple(stored(key[place]) for place in places)
+            if None in values:
                 found.update((number, number + 1) for number in range(len(present.bounds), self.pages))
-            elif not any(isinstance(value, float) and isnan(value) for value in stored):  # SQLite has no NaN
-                number = present.find(stored)
+            elif not any(isinstance(value, float) and isnan(value) for value in values):  # SQLite has no NaN
+                number = present.find(values)
                 found.update([(number, number + 1)] if number >= 0 else [])
         return sorted(found)
 
     def close(self) -> None:
         """Nothing to let go of: the transaction belongs to the master."""
-
-
-def _stored(value: Any) -> Any:
-    """A key's value as SQLite stores it."""
-    return int(value) if isinstance(value, bool) else value

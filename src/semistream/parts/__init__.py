@@ -10,6 +10,7 @@ compiled by numba, hold the only loops over tuples in the project, and know noth
     words.py         64-bit key words and the byte hash
     page.py          what a page of master rows looks like in memory
     slots.py         one record for each pending stream tuple, and the arrival queue through them
+    stamps.py        position of a tuple, and whether it has matched
     stream_table.py  pending stream tuples by key word
     probing.py       the rows of a load against the stream table
     row_heap.py      what pending tuples carry in values of variable length

@@ -188,3 +188,53 @@ def gather_cells(
                 data[end + b] = source.b1[start + b]
             end += length
         ends[first + i + 1] = end
+
+
+# ------------------------------------------------------------------------------------------------------------ columns -> columns
+
+
+@kernel
+def take_words(values: NDArray[np.generic], picks: I64, target: NDArray[np.generic], first: int) -> None:
+    """Copy `values[picks]` to `target[first:]`; both are views of one width (1, 2, 4 or 8 bytes)."""
+    for i in range(picks.size):
+        target[first + i] = values[picks[i]]
+
+
+@kernel
+def take_bytes(values: U8, size: int, picks: I64, target: U8, at: int) -> None:
+    """Copy values of any other width to byte `at` on."""
+    for i in range(picks.size):
+        source, place = picks[i] * size, at + i * size
+        for b in range(size):
+            target[place + b] = values[source + b]
+
+
+@kernel
+def take_valid(present: U8, picks: I64, valid: U8, first: int) -> int:
+    """Write 1 for a present and 0 for a missing value of every picked row; returns how many are missing."""
+    missing = 0
+    for i in range(picks.size):
+        valid[first + i] = present[picks[i]]
+        missing += 1 - np.int64(present[picks[i]])
+    return missing
+
+
+@kernel
+def picked_bytes(starts: I64, picks: I64) -> int:
+    """Total length of the picked values of variable length."""
+    total = 0
+    for i in range(picks.size):
+        total += starts[picks[i] + 1] - starts[picks[i]]
+    return total
+
+
+@kernel
+def take_cells(starts: I64, source: U8, picks: I64, ends: NDArray[np.signedinteger], data: U8, first: int) -> None:
+    """Append picked values of variable length, as `gather_cells` does for rows."""
+    end = np.int64(ends[first])
+    for i in range(picks.size):
+        start, stop = starts[picks[i]], starts[picks[i] + 1]
+        for b in range(stop - start):
+            data[end + b] = source[start + b]
+        end += stop - start
+        ends[first + i + 1] = end

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semistream.parts.compiler import kernel
-from semistream.parts.memory import I64, U8
+from semistream.parts.memory import I64
 
 # columns of `links` and of `wide`
 NEXT, PREV, OLDER, NEWER = 0, 1, 2, 3
@@ -38,39 +38,6 @@ class Slots(NamedTuple):
 def record_bytes(row_width: int, has_cells: bool) -> int:
     """Bytes of one slot."""
     return HEADER_BYTES + (8 if has_cells else 0) + -(-row_width // 8) * 8
-
-
-@kernel
-def positions(slots: Slots, picks: I64) -> I64:
-    """Stream positions of tuples."""
-    found = np.empty(picks.size, np.int64)
-    for i in range(picks.size):
-        found[i] = slots.wide[picks[i], ARRIVED] >> 1
-    return found
-
-
-@kernel
-def mark_matched(slots: Slots, picks: I64, first: U8) -> int:
-    """Note that these tuples have a match; `first` is 1 where a tuple had none before. Returns how many had none."""
-    count = 0
-    for i in range(picks.size):
-        before = slots.wide[picks[i], ARRIVED]
-        first[i] = 1 - (before & 1)
-        count += 1 - (before & 1)
-        slots.wide[picks[i], ARRIVED] = before | 1
-    return count
-
-
-@kernel
-def unmatched(slots: Slots, picks: I64) -> I64:
-    """Those of the tuples that have no match."""
-    found = np.empty(picks.size, np.int64)
-    count = 0
-    for slot in picks:
-        if slots.wide[slot, ARRIVED] & 1 == 0:
-            found[count] = slot
-            count += 1
-    return found[:count]
 
 
 # ------------------------------------------------------------------------------------------------------------ arrival queue

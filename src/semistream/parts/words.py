@@ -91,8 +91,8 @@ def append_cell(starts: I64, source: U8, valid: U8, data: U8, cursor: I64) -> No
         cursor[i] += 5 + length
 
 
-class Side(NamedTuple):
-    """Rows of one side of a comparison."""
+class RowSide(NamedTuple):
+    """Packed rows, one side of a comparison."""
 
     memory: Memory
     row_at: I64
@@ -108,7 +108,7 @@ class KeyPlaces(NamedTuple):
 
 
 @kernel
-def same_keys(stream: Side, master: Side, places: tuple[KeyPlaces, KeyPlaces], null_safe: bool, same: U8) -> None:
+def same_keys(stream: RowSide, master: RowSide, places: tuple[KeyPlaces, KeyPlaces], null_safe: bool, same: U8) -> None:
     """Whether pairs of rows with equal words have equal keys."""
     s_memory, s_row, s_heap = stream
     m_memory, m_row, m_heap = master
@@ -130,5 +130,33 @@ def same_keys(stream: Side, master: Side, places: tuple[KeyPlaces, KeyPlaces], n
             m_at = m_heap[i] + np.int64(m_memory.b4[m_cell])
             for b in range(length):
                 if s_memory.b1[s_at + b] != m_memory.b1[m_at + b]:
+                    same[i] = 0
+                    break
+
+
+@kernel
+def same_plain_keys(
+    stream: tuple[I64, U8, U8, I64], master: RowSide, places: tuple[KeyPlaces, KeyPlaces], null_safe: bool, same: U8
+) -> None:
+    """As `same_keys`, for stream tuples that still are columns: starts and bytes of the key, what is present (empty: all), picks."""
+    starts, data, valid, picks = stream
+    memory, row_at, heap_at = master
+    s, m = places
+    for i in range(same.size):
+        s_null = s.null_bit != 0 and valid.size != 0 and valid[picks[i]] == 0
+        m_null = (memory.b1[row_at[i] + m.null_at] & m.null_bit) != 0
+        if s_null or m_null:
+            same[i] = 1 if null_safe and s_null and m_null else 0
+            continue
+        same[i] = 1
+        if s.cell >= 0:
+            start, cell = starts[picks[i]], (row_at[i] + m.cell) >> 2
+            length = starts[picks[i] + 1] - start
+            at = heap_at[i] + np.int64(memory.b4[cell])
+            if length != np.int64(memory.b4[cell + 1]):
+                same[i] = 0
+                continue
+            for b in range(length):
+                if data[start + b] != memory.b1[at + b]:
                     same[i] = 0
                     break

@@ -1,0 +1,41 @@
+"""Stamps: for every stream tuple its position * 2, plus 1 once a match was found."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from semistream.parts.compiler import kernel
+from semistream.parts.memory import I64, U8
+
+
+@kernel
+def positions(stamps: I64, picks: I64) -> I64:
+    """Stream positions of tuples."""
+    found = np.empty(picks.size, np.int64)
+    for i in range(picks.size):
+        found[i] = stamps[picks[i]] >> 1
+    return found
+
+
+@kernel
+def mark_matched(stamps: I64, picks: I64, first: U8) -> int:
+    """Note that these tuples have a match; `first` is 1 where a tuple had none before. Returns how many had none."""
+    count = 0
+    for i in range(picks.size):
+        before = stamps[picks[i]]
+        first[i] = 1 - (before & 1)
+        count += 1 - (before & 1)
+        stamps[picks[i]] = before | 1
+    return count
+
+
+@kernel
+def unmatched(stamps: I64, picks: I64) -> I64:
+    """Those of the tuples that have no match."""
+    found = np.empty(picks.size, np.int64)
+    count = 0
+    for pick in picks:
+        if stamps[pick] & 1 == 0:
+            found[count] = pick
+            count += 1
+    return found[:count]
