@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from semistream import records
+from semistream import arranging
 from semistream.parts import order
 from semistream.parts.memory import I64
 
@@ -70,14 +70,14 @@ class Reorder:
                 ready.append((batch, positions))
                 continue
             if now.size:
-                ready.append((records.take(batch, now), positions[now]))
+                ready.append((arranging.take(batch, now), positions[now]))
                 later = np.flatnonzero(positions >= self._due)
-                batch, positions = records.take(batch, later), positions[later]
+                batch, positions = arranging.take(batch, later), positions[later]
             kept.append((batch, positions))
         self._held = kept
         if not ready:
             return
         positions = np.concatenate([p for _, p in ready])
-        yield from records.arrange(
+        yield from arranging.arrange(
             [b for b, _ in ready], self._schema, np.argsort(positions, kind="stable"), self._largest_rows
         )

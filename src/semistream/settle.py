@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from semistream import kinds, records
+from semistream import arranging, kinds
 from semistream.errors import BudgetError
 from semistream.parts import rows as row_kernels
 from semistream.parts.memory import I64, U8, Memory
@@ -120,7 +120,7 @@ class Settler:
             if self.output.match_column is not None:
                 added.append(pa.array(np.zeros(picks.size, bool)))
             self.counts.rows_out += picks.size
-            rows = records.take(batch, picks)
+            rows = arranging.take(batch, picks)
             yield pa.record_batch([*rows.columns, *added], schema=self.output.schema), position + picks
 
     def _nothing(self, count: int) -> list[pa.Array]:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semistream import records
+from semistream import arranging
 from semistream.errors import ColumnError
 from semistream.parts.memory import view
 from semistream.records import RowCodec, Stage
@@ -141,12 +141,12 @@ def test_rows_of_a_batch_are_taken_whatever_their_type(name):
     column = longer(name)
     batch = pa.record_batch({"n": pa.array(range(len(column))), "c": column})
     picks = np.array([5, 1, 1, len(column) - 1])
-    found = records.take(batch, picks)
+    found = arranging.take(batch, picks)
     assert found.schema == batch.schema
     found.validate(full=True)
     values = column.to_pylist()
     assert repr(found["c"].to_pylist()) == repr([values[pick] for pick in picks])
-    assert records.take(batch, picks[:0]).num_rows == 0
+    assert arranging.take(batch, picks[:0]).num_rows == 0
 
 
 # ------------------------------------------------------------------------------------------------------------- stages
