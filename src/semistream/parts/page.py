@@ -45,6 +45,23 @@ def rows_at(rows: int) -> int:
 
 
 @kernel
+def copy_bytes(source: U8, start: int, target: U8, at: int, count: int) -> None:
+    """Copy bytes, eight at a time where both sides allow it: numba makes no memcpy of a loop over arrays that may overlap.
+
+    Heaps of packed rows are padded to 8, so that they allow it; byte by byte, building a master with text took a third longer.
+    """
+    done = 0
+    if (start | at) & 7 == 0:
+        words = count >> 3
+        theirs, ours = source[start : start + 8 * words].view(np.uint64), target[at : at + 8 * words].view(np.uint64)
+        for i in range(words):
+            ours[i] = theirs[i]
+        done = 8 * words
+    for b in range(done, count):
+        target[at + b] = source[start + b]
+
+
+@kernel
 def cut_pages(ends: I64, width: int, page_bytes: int, starts: I64) -> int:
     """Cut rows into pages: `starts[p]` becomes the first row of page p; returns the number of pages. A too wide row gets its own page."""
     rows = ends.size - 1
@@ -78,17 +95,8 @@ def fill_pages(memory: Memory, page_at: I64, rows: Rows, starts: I64, first_row:
         heap_bytes = rows.ends[stop] - rows.ends[first]
         for i in range(count):
             memory.b8[(at >> 3) + 4 + i] = np.uint64(rows.words[first + i])
-        if (
-            width % 8 == 0
-        ):  # eight bytes at a time: numba makes no memcpy of a byte loop between arrays that may overlap
-            words = rows.fixed[first * width : stop * width].view(np.uint64)
-            for b in range(words.size):
-                memory.b8[(at + body >> 3) + b] = words[b]
-        else:
-            for b in range(count * width):
-                memory.b1[at + body + b] = rows.fixed[first * width + b]
-        for b in range(heap_bytes):
-            memory.b1[at + heap + b] = rows.heap[rows.ends[first] + b]
+        copy_bytes(rows.fixed, first * width, memory.b1, at + body, count * width)
+        copy_bytes(rows.heap, rows.ends[first], memory.b1, at + heap, heap_bytes)
         for i in range(count):
             base = heap + rows.ends[first + i] - rows.ends[first]
             for cell in cells:
@@ -105,9 +113,7 @@ def take_heap(heap: U8, ends: I64, order: I64, new_ends: I64) -> U8:
     """Heap bytes of rows in another order."""
     taken = np.empty(max(new_ends[-1], 1), np.uint8)[: new_ends[-1]]
     for i in range(order.size):
-        source, target = ends[order[i]], new_ends[i]
-        for b in range(new_ends[i + 1] - target):
-            taken[target + b] = heap[source + b]
+        copy_bytes(heap, ends[order[i]], taken, new_ends[i], new_ends[i + 1] - new_ends[i])
     return taken
 
 
