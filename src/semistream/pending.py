@@ -59,6 +59,7 @@ class Pending:
         self.heap: row_heap.RowHeap | None = None
         if rows.codec.cells:
             self.heap = row_heap.RowHeap(take("stream table", 4, np.int64))
+            self._heap_at = self.records.wide[:, slots.HEAP]
             left = (given_bytes - slab.bytes_by_part["stream table"]) // 8 * 8 - 64
             heap_at = slab.place("stream table", left)
             row_heap.reset(self.heap, heap_at, heap_at + left)
@@ -117,7 +118,7 @@ class Pending:
         admitted = np.empty(picks.size, np.int64)
         stream_table.admit(self.table, block.words, picks, block.position, admitted)
         if self.heap is not None:
-            row_heap.reserve(self.heap, self._memory, self.records, admitted, sizes)
+            row_heap.reserve(self.heap, self._memory, self._heap_at, admitted, sizes)
         self.codec.pack(block.encoded, picks, self._memory, *self.side.places(admitted))
         slots.enqueue(self.records, self._ends, admitted)
         self.now = block.position + int(picks[-1]) + 1
@@ -208,11 +209,11 @@ class Pending:
             self._free(gone)
 
     def _free(self, gone: I64) -> None:
-        longest = waits.add_waits(self.wait_histogram, self.records, gone, self.now)
+        longest = waits.add_waits(self.wait_histogram, self.side.stamps, gone, self.now)
         self.wait_max = max(self.wait_max, longest)
         slots.dequeue(self.records, self._ends, gone)
         if self.heap is not None:
-            row_heap.release(self.heap, self._memory, self.records, gone)
+            row_heap.release(self.heap, self._memory, self._heap_at, gone)
         stream_table.free(self.table, gone)
 
 

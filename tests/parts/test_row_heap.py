@@ -26,7 +26,7 @@ def fill(heap, memory, records, model, sizes, seed):
     sizes = sizes[: len(free)]
     fit = row_heap.room(heap, ints(*sizes))
     taken = free[:fit]
-    row_heap.reserve(heap, memory, records, ints(*taken), ints(*sizes[:fit]))
+    row_heap.reserve(heap, memory, records.wide[:, slots.HEAP], ints(*taken), ints(*sizes[:fit]))
     for slot, size in zip(taken, sizes, strict=False):
         at = int(records.wide[slot, slots.HEAP])
         assert at >= START + 8
@@ -67,7 +67,7 @@ def test_bytes_survive_whatever_comes_and_goes(steps):
             assert fit == next((n for n in range(len(sizes)) if sum(map(record, sizes[: n + 1])) > free), len(sizes))
         else:
             gone = [slot for slot in step if slot in model]
-            row_heap.release(heap, memory, records, ints(*gone))
+            row_heap.release(heap, memory, records.wide[:, slots.HEAP], ints(*gone))
             for slot in gone:
                 del model[slot]
         check(heap, memory, records, model)
@@ -77,7 +77,7 @@ def test_a_hole_too_small_for_the_next_row_is_joined_with_the_rest_by_moving_row
     heap, memory, records = new_heap()
     model = {}
     assert fill(heap, memory, records, model, [32, 32, 32, 32, 32, 32], 1) == 5
-    row_heap.release(heap, memory, records, ints(0, 2))
+    row_heap.release(heap, memory, records.wide[:, slots.HEAP], ints(0, 2))
     del model[0], model[2]
     assert fill(heap, memory, records, model, [72], 2) == 1
     check(heap, memory, records, model)
@@ -88,9 +88,9 @@ def test_compaction_alone_loses_nothing_and_leaves_no_hole():
     heap, memory, records = new_heap()
     model = {}
     fill(heap, memory, records, model, [0, 1, 8, 9, 16], 3)
-    row_heap.release(heap, memory, records, ints(1, 3))
+    row_heap.release(heap, memory, records.wide[:, slots.HEAP], ints(1, 3))
     del model[1], model[3]
-    row_heap.compact(heap, memory, records)
+    row_heap.compact(heap, memory, records.wide[:, slots.HEAP])
     check(heap, memory, records, model)
     assert heap.state[row_heap.TAIL] - START == heap.state[row_heap.LIVE]
 
@@ -99,7 +99,7 @@ def test_an_empty_heap_starts_again_at_its_beginning():
     heap, memory, records = new_heap()
     model = {}
     fill(heap, memory, records, model, [40, 40], 4)
-    row_heap.release(heap, memory, records, ints(0, 1))
+    row_heap.release(heap, memory, records.wide[:, slots.HEAP], ints(0, 1))
     assert heap.state.tolist() == [START, STOP, START, 0]
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semistream.parts import slots, waits
-from tests.parts.made import ints, new_slots
+from semistream.parts import waits
+from tests.parts.made import ints
 
 WAITS = st.lists(st.integers(0, 20) | st.integers(0, 10**6) | st.integers(0, 2**50), min_size=1, max_size=30)
 
@@ -48,9 +48,8 @@ def test_nobody_waited():
 
 
 def test_waits_are_counted_from_arrival_to_now_with_or_without_a_match():
-    records = new_slots(4)
-    records.wide[:, slots.ARRIVED] = ints(0, 90 << 1, 99 << 1 | 1, 5)
+    stamps = ints(0, 90 << 1, 99 << 1 | 1, 5)
     histogram = np.zeros(waits.BUCKETS, np.int64)
-    assert waits.add_waits(histogram, records, ints(1, 2), 100) == 10
-    assert waits.add_waits(histogram, records, ints(), 100) == 0
+    assert waits.add_waits(histogram, stamps, ints(1, 2), 100) == 10
+    assert waits.add_waits(histogram, stamps, ints(), 100) == 0
     assert (histogram == histogram_of([10, 1])).all()

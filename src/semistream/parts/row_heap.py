@@ -4,7 +4,7 @@
                                                               ^ tail
 
 A record whose slot left is dead (slot -1). When a new record does not fit behind the tail, the live ones are moved together; slots
-know where their bytes begin, so nothing else changes. Compared with chains of small blocks, bytes of a row stay side by side
+know where their bytes begin (`heap_at`, a column of the slots' records), so nothing else changes. Compared with chains of small blocks, bytes of a row stay side by side
 and are copied in one go.
 """
 
@@ -16,7 +16,6 @@ import numpy as np
 
 from semistream.parts.compiler import kernel
 from semistream.parts.memory import I64, Memory
-from semistream.parts.slots import HEAP, Slots
 
 # positions in `state`; all are byte offsets into the slab but the last, which counts bytes
 START, STOP, TAIL, LIVE = 0, 1, 2, 3
@@ -46,7 +45,7 @@ def room(heap: RowHeap, sizes: I64) -> int:
 
 
 @kernel
-def compact(heap: RowHeap, memory: Memory, slots: Slots) -> None:
+def compact(heap: RowHeap, memory: Memory, heap_at: I64) -> None:
     """Move live records together at the start of the heap."""
     at, tail = heap.state[START], heap.state[START]
     while at < heap.state[TAIL]:
@@ -55,32 +54,32 @@ def compact(heap: RowHeap, memory: Memory, slots: Slots) -> None:
         if slot >= 0:
             for i in range(size >> 3):
                 memory.b8[(tail >> 3) + i] = memory.b8[(at >> 3) + i]
-            slots.wide[slot, HEAP] = tail + 8
+            heap_at[slot] = tail + 8
             tail += size
         at += size
     heap.state[TAIL] = tail
 
 
 @kernel
-def reserve(heap: RowHeap, memory: Memory, slots: Slots, picks: I64, sizes: I64) -> None:
+def reserve(heap: RowHeap, memory: Memory, heap_at: I64, picks: I64, sizes: I64) -> None:
     """Open a record of `sizes` bytes for every picked slot; `room` has said that they fit."""
     for i in range(picks.size):
         size = 8 + (sizes[i] + 7 >> 3 << 3)
         if heap.state[TAIL] + size > heap.state[STOP]:
-            compact(heap, memory, slots)
+            compact(heap, memory, heap_at)
         at = heap.state[TAIL]
         memory.b4[at >> 2] = np.uint32(picks[i])
         memory.b4[(at >> 2) + 1] = np.uint32(sizes[i])
-        slots.wide[picks[i], HEAP] = at + 8
+        heap_at[picks[i]] = at + 8
         heap.state[TAIL] = at + size
         heap.state[LIVE] += size
 
 
 @kernel
-def release(heap: RowHeap, memory: Memory, slots: Slots, picks: I64) -> None:
+def release(heap: RowHeap, memory: Memory, heap_at: I64, picks: I64) -> None:
     """Declare the records of picked slots dead."""
     for slot in picks:
-        at = slots.wide[slot, HEAP] - 8
+        at = heap_at[slot] - 8
         memory.b4[at >> 2] = np.uint32(0xFFFFFFFF)
         heap.state[LIVE] -= 8 + (np.int64(memory.b4[(at >> 2) + 1]) + 7 >> 3 << 3)
     if heap.state[LIVE] == 0:

@@ -6,7 +6,6 @@ import numpy as np
 
 from semistream.parts.compiler import kernel
 from semistream.parts.memory import I64
-from semistream.parts.slots import ARRIVED, Slots
 
 BUCKETS = 8 * 56
 
@@ -23,11 +22,11 @@ def bucket_of(wait: int) -> int:
 
 
 @kernel
-def add_waits(histogram: I64, slots: Slots, picks: I64, now: int) -> int:
+def add_waits(histogram: I64, stamps: I64, picks: I64, now: int) -> int:
     """Count the waits of tuples that leave when the stream has come to position `now`; returns the longest."""
     longest = 0
     for slot in picks:
-        wait = now - (slots.wide[slot, ARRIVED] >> 1)
+        wait = now - (stamps[slot] >> 1)
         histogram[bucket_of(wait)] += 1
         longest = max(longest, wait)
     return longest
