@@ -47,6 +47,7 @@ class Join:
     match_column  name of a boolean column that says whether a match was found
     max_wait      longest wait of a tuple: a number of stream tuples, or "500ms"
     preset        parameter set of the algorithm: "tuned" (default), or "published" where both exist
+    threads       how many threads may compute, for algorithms that can use several: None for as many as there are cores
 
     >>> import pyarrow as pa, semistream as ss, tempfile
     >>> master = ss.build_master(tempfile.mkdtemp() + "/p.master", pa.table({"id": [1, 2], "price": [0.5, 2.0]}), key="id")
@@ -69,6 +70,7 @@ class Join:
         match_column: str | None = None,
         max_wait: int | str | dt.timedelta | None = None,
         preset: str | None = None,
+        threads: int | None = None,
     ) -> None:
         if isinstance(master, str | PathLike):
             raise UsageError(
@@ -89,6 +91,7 @@ class Join:
             match_column=match_column,
             wait=plan.parse_wait(max_wait),
             preset=preset or "tuned",
+            threads=1 if ordered else plan.parse_threads(threads, recipe.threads, parse_bytes(memory)),
         )
         self._run: _Run | None = None
         check_budget(master, self._options)
@@ -215,8 +218,7 @@ class _Run:
         assert self._shop is not None
         shop, before = self._shop, self._shop.left
         self._steps += 1
-        for found in shop.recipe.step():
-            yield from shop.settle(found)
+        yield from shop.step()
         self._idle = 0 if shop.left > before else self._idle + 1
         if self._idle > shop.recipe.patience:
             raise NoProgress(

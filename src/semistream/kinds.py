@@ -93,6 +93,14 @@ def is_nested(kind: pa.DataType) -> bool:
     return bool(pt.is_nested(plain_type(kind)))
 
 
+def is_bare(kind: pa.DataType) -> bool:
+    """Whether the values of a fixed-width column lie in a row as they do in an Arrow buffer."""
+    return bool(
+        kind == plain_type(kind)
+        and not (pt.is_null(kind) or pt.is_boolean(kind) or is_narrow(kind) or shape_of(kind).is_cell)
+    )
+
+
 def is_takeable(kind: pa.DataType) -> bool:
     """Whether Arrow itself can take values of this type from several batches (`take` knows no views, dictionaries may not join)."""
     if is_wrapped(kind):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -26,6 +27,8 @@ _ALIASES = {
     "anti": "left_anti",
     "leftanti": "left_anti",
 }
+
+_THREAD_BYTES = 4 << 20
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,19 @@ def parse_wait(value: int | str | dt.timedelta | None) -> Wait:
             f'max_wait={value}: a plain number counts stream tuples and must be whole; write "{value}s" for seconds'
         )
     return Wait(seconds=parse_seconds(value, "max_wait"))
+
+
+def parse_threads(value: int | None, most: int, memory_bytes: int) -> int:
+    """How many threads may compute: what the algorithm can use, and no more than there are cores unless the user says so.
+
+    Every thread needs buffers of its own, so there is one where memory is scarce.
+    """
+    if value is None:
+        most = max(1, min(most, memory_bytes // _THREAD_BYTES))
+        return min(most, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise UsageError(f"threads={value!r}: need a whole number, 1 or more")
+    return min(most, value)
 
 
 def parse_on(on: On, master: Master) -> list[str]:

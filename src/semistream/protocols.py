@@ -38,16 +38,20 @@ class Found(NamedTuple):
 
 
 class Order(NamedTuple):
-    """The sparse index of a master in word order: the first word of every page, and whether the page before ends with the same one."""
+    """The sparse index of a master in word order: the first word of every page, whether the page before ends with the same one, and
+    where pages begin (one number more than there are pages).
+    """
 
     first_words: I64
     continues: U8
+    page_at: I64
 
 
 class Buffer(Protocol):
     """A disk buffer: some bytes of the slab, and what has been read into them. One thread at a time uses a buffer."""
 
     loads: int
+    room_bytes: int
 
     def stop_of(self, first: int) -> int:
         """One behind the last page that fits into the buffer together with page `first`."""
@@ -63,11 +67,14 @@ class Reader(Protocol):
     """Pages of one version of a master."""
 
     pages: int
+    indexed: bool  # `look_up` works
+    word_order: bool  # rows stand in the order of their words
     runs: bool  # rows of one word stand side by side (or a word has one row): a load knows which words are complete
     wants_keys: bool  # `look_up` needs the key's values, its word is not enough
     largest_page_bytes: int
-    order: Order | None  # None: rows do not stand in word order
+    order: Order | None  # once attached; None: rows do not stand in word order
     threads: bool  # several buffers may be read at the same time
+    gap_bytes: int  # reading so many bytes takes as long as asking once more
 
     @property
     def loads(self) -> int:
@@ -138,6 +145,16 @@ class Front(Protocol):
 
     def answer(self, block: Block) -> Generator[Found, None, Block]:
         """Hand out what is found for tuples of the block; returns the block with the picks that are left."""
+
+
+class Stranded(Protocol):
+    """What a recipe with several threads offers besides: an iteration in strands that have nothing in common."""
+
+    def strands(self) -> list[Iterator[Found]]:
+        """One iteration, each strand to be followed in a thread of its own; at most as many as the recipe has threads."""
+
+    def answer(self, block: Block, thread: int) -> Generator[Found, None, Block]:
+        """As a front does, in a thread of that number."""
 
 
 class Recipe(Protocol):

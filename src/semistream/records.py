@@ -119,6 +119,7 @@ class Stage:
             np.array([column.size for column in fixed], np.int64),
         )
         self.row_bytes = sum(c.size for c in fixed) + 8 * len(self.cells) + sum(1 for c in self.columns if c.null_bit)
+        self._bare = [kinds.is_bare(column.type) for column in self.columns]
         self.room = 0
         self.rows = 0
 
@@ -142,16 +143,27 @@ class Stage:
             u + n <= room for u, n, room in zip(used, cell_bytes, self._cell_room, strict=True)
         )
 
-    def add(self, memory: Memory, row_at: I64, heap_at: I64, may_be_absent: bool = False) -> None:
-        """Append rows; with `may_be_absent`, a negative `row_at` appends nulls."""
+    def add(self, memory: Memory, row_at: I64, heap_at: I64) -> None:
+        """Append rows."""
         if self._fixed.size.size:
             rows.gather_fixed(memory, row_at, self._fixed, self._target, self.rows)
         for column, ends, data in zip(self.cells, self._ends, self._data, strict=True):
             rows.gather_cells(memory, row_at, heap_at, column.offset, ends, data, self.rows)
         for column in self.columns:
-            if column.null_bit or may_be_absent:
+            if column.null_bit:
                 self._add_valid(column, memory, row_at)
         self.rows += row_at.size
+
+    def add_nothing(self, count: int) -> None:
+        """Append rows of nulls."""
+        stop = self.rows + count
+        for size, at in zip(self._fixed.size.tolist(), self._target.column_at.tolist(), strict=True):
+            self._target.memory.b1[at + self.rows * size : at + stop * size] = 0
+        for ends in self._ends:
+            ends[self.rows + 1 : stop + 1] = ends[self.rows]
+        for column in self.columns:
+            self._valid_of(column)[self.rows : stop] = 0
+        self.rows = stop
 
     def plain_cell_bytes(self, encoded: Encoded, picks: I64) -> I64:
         """As `cell_bytes`, for rows of a batch."""
@@ -175,11 +187,14 @@ class Stage:
                     rows.take_bytes(plain.values, size, picks, block.b1, at)
                 fixed += 1
             if plain.valid is not None:
-                valid = self._valid.get(column.name, None)
+                valid = self._valid.get(column.name)
                 valid = np.ones(self.room, np.uint8) if valid is None else valid
                 if rows.take_valid(plain.valid, picks, valid, self.rows):
                     self._valid[column.name] = valid
         self.rows += picks.size
+
+    def _valid_of(self, column: StoredColumn) -> U8:
+        return self._valid.setdefault(column.name, np.ones(self.room, np.uint8))
 
     def _add_valid(self, column: StoredColumn, memory: Memory, row_at: I64) -> None:
         valid = self._valid.get(column.name)
@@ -194,12 +209,16 @@ class Stage:
         """The collected columns; the stage then holds nothing."""
         count, arrays, fixed, cell = self.rows, [], 0, 0
         block = self._target.memory.b1
-        sparse = (
-            2 * count < self.room
-        )  # a batch keeps its whole block alive: a few rows must not hold room for thousands
-        for column in self.columns:
+        # a batch keeps its whole block alive: a few rows must not hold room for thousands
+        sparse = 2 * count < self.room
+        whole = pa.py_buffer(block)
+        for column, bare in zip(self.columns, self._bare, strict=True):
             valid = self._valid.get(column.name)
-            if column.is_cell:
+            if bare and column.size and valid is None and not sparse:
+                values = whole.slice(int(self._target.column_at[fixed]), count * column.size)
+                arrays.append(pa.Array.from_buffers(column.type, count, [None, values], 0))
+                fixed += 1
+            elif column.is_cell:
                 ends, data = self._ends[cell], self._data[cell]
                 if sparse:
                     ends, data = ends[: count + 1].copy(), data[: int(ends[count])].copy()

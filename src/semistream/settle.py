@@ -31,9 +31,10 @@ _BATCH_BYTES = (
     4 << 20
 )  # an output batch is closed at this size: larger ones gain nothing, and wide rows may take all there is
 _ANY = 1 << 40
+_FEW = 256  # rows: to copy fewer is not worth a call of its own
 
 
-@dataclass
+@dataclass(slots=True)
 class Counts:
     """What came in and what left."""
 
@@ -43,6 +44,10 @@ class Counts:
     matched: int = 0
     unmatched: int = 0
     pairs_refused: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        """Both together."""
+        return Counts(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
 
 
 class Settler:
@@ -60,8 +65,9 @@ class Settler:
         null_safe: bool,
         where: pc.Expression | None,
         where_columns: list[str],
+        ordered: bool,
     ) -> None:
-        self.output, self.counts = output, Counts()
+        self.output, self.counts, self._ordered = output, Counts(), ordered
         self._master, self._memory, self._where = master, memory, where
         self._where_stage = [n for n in where_columns if n != master.keys.in_words]
         self._key_in_where = master.keys.in_words if master.keys.in_words in where_columns else None
@@ -78,12 +84,17 @@ class Settler:
         words_suffice = master.keys.exact and not master.has_null_keys and not null_safe
         self._check = None if words_suffice else _key_check(codec, stream_keys, master, null_safe)
 
-    def settle(self, found: Found) -> Iterator[tuple[pa.RecordBatch, I64]]:
-        """Take pairs and leavers in; hand out batches that became full, each with its rows' stream positions."""
+    def settle(self, found: Found) -> Iterator[tuple[pa.RecordBatch | None, I64]]:
+        """Take pairs and leavers in; hand out batches that became full, each with its rows' stream positions.
+
+        If the output is to be ordered, leavers' positions follow, without a batch.
+        """
         if found.picks.size:
             yield from self._pairs(found.side, found.picks, found.row_at, found.heap_at)
         if found.gone.size:
             yield from self._gone(found.side, found.gone)
+            if self._ordered:
+                yield None, positions(found.side.stamps, found.gone)
 
     def _pairs(self, side: Side, picks: I64, row_at: I64, heap_at: I64) -> Iterator[tuple[pa.RecordBatch, I64]]:
         keep = self._keep(side, picks, row_at, heap_at)
@@ -93,8 +104,8 @@ class Settler:
         first = np.empty(picks.size, np.uint8)
         self.counts.matched += mark_matched(side.stamps, picks, first)
         if self.output.how == "left_semi":
-            picks = picks[first == 1]
-            row_at = heap_at = np.full(picks.size, -1, np.int64)
+            keep = first == 1
+            picks, row_at, heap_at = picks[keep], row_at[keep], heap_at[keep]
         if self.output.how != "left_anti" and picks.size:
             yield from self._collect(side, picks, row_at, heap_at, True)
 
@@ -103,8 +114,7 @@ class Settler:
         self.counts.finished += gone.size
         self.counts.unmatched += lonely.size
         if lonely.size and self.output.how in ("left", "left_anti"):
-            nowhere = np.full(lonely.size, -1, np.int64)
-            yield from self._collect(side, lonely, nowhere, nowhere, False)
+            yield from self._collect(side, lonely, lonely, lonely, False)  # no rows: the places are not looked at
 
     def keyless(self, batch: pa.RecordBatch, missing: I64, position: int) -> Iterator[tuple[pa.RecordBatch, I64]]:
         """Tuples without a key never match and never wait: the answer for them at once, if there is one."""
@@ -125,12 +135,9 @@ class Settler:
 
     def _nothing(self, count: int) -> list[pa.Array]:
         """The master's columns for rows that match nothing."""
-        stage, nowhere = (
-            Stage(self._master.codec, [name for name, _ in self.output.payload]),
-            np.full(count, -1, np.int64),
-        )
+        stage = Stage(self._master.codec, [name for name, _ in self.output.payload])
         stage.open(count, np.zeros(len(stage.cells), np.int64))
-        stage.add(self._memory, nowhere, nowhere, may_be_absent=True)
+        stage.add_nothing(count)
         return stage.close()
 
     def _keep(self, side: Side, picks: I64, row_at: I64, heap_at: I64) -> np.ndarray | None:
@@ -165,9 +172,16 @@ class Settler:
         self, side: Side, picks: I64, row_at: I64, heap_at: I64, matched: bool
     ) -> Iterator[tuple[pa.RecordBatch, I64]]:
         """Copy rows into the open batch, closing it when it is full."""
-        cells = np.concatenate([side.cell_bytes(self._stream, picks), self._rows.cell_bytes(self._memory, row_at)])
+        theirs = self._rows.cell_bytes(self._memory, row_at) if matched else np.zeros(len(self._rows.cells), np.int64)
+        cells = np.concatenate([side.cell_bytes(self._stream, picks), theirs])
         split = len(self._stream.cells)
         if not (self._stream.fits(picks.size, cells[:split]) and self._rows.fits(picks.size, cells[split:])):
+            left = self._stream.room - self._stream.rows
+            if (
+                not cells.size and _FEW < left < picks.size
+            ):  # without cells it is known how many rows the open batch still takes
+                yield from self._collect(side, picks[:left], row_at[:left], heap_at[:left], matched)
+                picks, row_at, heap_at = picks[left:], row_at[left:], heap_at[left:]
             if (full := self.flush()) is not None:
                 yield full
             if not self._open(picks.size, cells):
@@ -176,11 +190,15 @@ class Settler:
                 yield from self._collect(side, picks[half:], row_at[half:], heap_at[half:], matched)
                 return
         at = self._stream.rows
-        self._positions[at : at + picks.size] = positions(side.stamps, picks)
+        if self._ordered:
+            self._positions[at : at + picks.size] = positions(side.stamps, picks)
         if self._match_flags.size:
             self._match_flags[at : at + picks.size] = matched
         side.fill(self._stream, picks)
-        self._rows.add(self._memory, row_at, heap_at, may_be_absent=not matched)
+        if matched:
+            self._rows.add(self._memory, row_at, heap_at)
+        else:
+            self._rows.add_nothing(picks.size)
 
     def _open(self, rows: int, cells: I64) -> bool:
         """Open a batch that has room for these rows at least; False if they must be split."""
@@ -204,7 +222,7 @@ class Settler:
         split = len(self._stream.cells)
         self._stream.open(room, cell_room[:split])
         self._rows.open(room, cell_room[split:])
-        self._positions = np.empty(room, np.int64)
+        self._positions = np.empty(room if self._ordered else 0, np.int64)
         self._match_flags = np.empty(room if self.output.match_column is not None else 0, np.uint8)
         return True
 
@@ -228,8 +246,10 @@ def _key_check(stream: RowCodec, stream_keys: list[str], master: Master, null_sa
     theirs = master.codec.by_name[cell or master.keys.fields[0].name]
     single = len(stream_keys) == 1
     nulls = (stream.by_name[stream_keys[0]], master.codec.by_name[master.keys.fields[0].name])
+    places = [column.name for column in stream.columns]
     return KeyCheck(
-        [column.name for column in stream.columns].index(name),
+        places.index(name),
+        places.index(stream_keys[0]),
         KeyPlaces(nulls[0].null_at, nulls[0].null_bit if single else 0, stream.by_name[name].offset if cell else -1),
         KeyPlaces(nulls[1].null_at, nulls[1].null_bit if single else 0, theirs.offset if cell else -1),
         null_safe,

@@ -15,7 +15,8 @@ from semistream.protocols import Master, Reader
 from semistream.records import RowCodec
 from semistream.stream_rows import StreamRows, match_count
 
-_PIECE_ROWS = 16384  # rows of a batch that are encoded at once: the arrays for it are ours, so they must be few
+_PIECE_ROWS = 32768  # rows of a batch that are encoded at once: the arrays for it are ours, so they must be few
+_OUTPUT_SHARE = 1 / 16
 CELL_GUESS_BYTES = 16.0  # of a text value nobody has seen yet
 _ROW_GUESS = StreamRows(RowCodec(pa.schema([pa.field("row", pa.binary(256), nullable=False)])), 0.0)
 
@@ -36,6 +37,7 @@ class Options:
     match_column: str | None
     wait: Wait
     preset: str
+    threads: int
 
 
 def share_out(reader: Reader, options: Options, rows: StreamRows) -> dict[str, int]:
@@ -46,20 +48,37 @@ def share_out(reader: Reader, options: Options, rows: StreamRows) -> dict[str, i
 def _shares(reader: Reader, options: Options, rows: StreamRows, memory: int) -> list[Share]:
     """What every part asks for. The largest page bounds a master row, so one output row always fits."""
     output_least = 32768 + reader.largest_page_bytes
+    threads, algorithm = options.threads, options.algorithm
+    # an open batch for every thread, and those on their way from other threads to the caller
+    output = _OUTPUT_SHARE * memory if threads == 1 else 2 * _OUTPUT_SHARE * memory
+    if algorithm.waiting_shares is None:
+        waiting = rows.shares(match_count(memory))
+    else:
+        waiting = algorithm.waiting_shares(reader, rows, memory, threads)
     return [
         *reader.shares(),
         *options.algorithm.shares(reader, memory),
         Share("input", int(piece_rows(memory, rows) * _piece_row_bytes(rows))),
-        Share("output", output_least, weight=0.1, most=max(output_least, memory // 16)),
+        Share(
+            "output",
+            open_batches(threads) * output_least,
+            weight=0.1,
+            most=max(open_batches(threads) * output_least, int(output)),
+        ),
         *([Share("reorder", output_least, weight=0.5)] if options.ordered else []),
-        *rows.shares(match_count(memory)),
+        *waiting,
         Share("alignment", 8192),
     ]
 
 
+def open_batches(threads: int) -> int:
+    """Output batches that exist at a time: one being filled by each thread, and two finished ones between threads."""
+    return threads if threads == 1 else threads + 2
+
+
 def piece_rows(memory_bytes: int, rows: StreamRows) -> int:
     """Rows of a batch that are encoded at once."""
-    return max(16, min(_PIECE_ROWS, memory_bytes // 4096, int(memory_bytes / 24 / _piece_row_bytes(rows))))
+    return max(16, min(_PIECE_ROWS, memory_bytes // 1536, int(memory_bytes / 24 / _piece_row_bytes(rows))))
 
 
 def _piece_row_bytes(rows: StreamRows) -> float:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Generator, Iterator
-from typing import Any
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -14,17 +14,19 @@ from semistream import columns
 from semistream.algorithms.record import Parts
 from semistream.budget import Slab
 from semistream.keys import NOWHERE
+from semistream.lanes import Lanes
 from semistream.parts.memory import I64
-from semistream.parts.stamps import positions
 from semistream.plan import Output
-from semistream.protocols import Found, Master
+from semistream.protocols import Found, Master, Stranded
 from semistream.records import RowCodec
 from semistream.reorder import Reorder
 from semistream.report import build_report, empty_report
 from semistream.settle import Settler
-from semistream.sharing import CELL_GUESS_BYTES, Options, piece_rows, share_out
+from semistream.sharing import CELL_GUESS_BYTES, Options, open_batches, piece_rows, share_out
 from semistream.stream_rows import StreamRows
 from semistream.stream_side import Block
+
+_PART_ROWS = 2048  # smaller parts are not worth a thread's while
 
 
 class Workshop:
@@ -44,7 +46,6 @@ class Workshop:
             raise
         self._rows = rows
         self._arrivals: deque[tuple[int, float]] = deque()  # (position, time): later tuples count as that one
-        self.left = 0  # tuples that have left
 
     def _build(self, master: Master, output: Output, rows: StreamRows) -> None:
         """Share the budget out and make every part."""
@@ -54,16 +55,22 @@ class Workshop:
         self._slab.charge("input", given["input"])
         self._slab.charge("output", given["output"])
         self._reader.attach(self._slab)
-        self._settler = Settler(
-            output,
-            master,
-            options.stream_keys,
-            codec,
-            self._slab.memory,
-            given["output"],
-            null_safe=options.null_safe,
-            where=options.where,
-            where_columns=options.where_columns,
+        self._lanes = Lanes(
+            [
+                Settler(
+                    output,
+                    master,
+                    options.stream_keys,
+                    codec,
+                    self._slab.memory,
+                    given["output"] // open_batches(options.threads),
+                    null_safe=options.null_safe,
+                    where=options.where,
+                    where_columns=options.where_columns,
+                    ordered=options.ordered,
+                )
+                for _ in range(options.threads)
+            ]
         )
         self._reorder: Reorder | None = None
         if options.ordered:
@@ -71,8 +78,20 @@ class Workshop:
             row_bytes = codec.width + rows.heap_bytes + master.row_bytes
             self._reorder = Reorder(output.schema, given["reorder"], row_bytes, master.most_rows_per_key)
         self.recipe = options.algorithm.build(
-            Parts(self._reader, self._slab, given, rows, master.codec, options.stream_keys, options.preset)
+            Parts(
+                reader=self._reader,
+                slab=self._slab,
+                given=given,
+                rows=rows,
+                master_codec=master.codec,
+                key_names=options.stream_keys,
+                preset=options.preset,
+                threads=options.threads,
+                master_rows=master.rows,
+                master_row_bytes=master.row_bytes,
+            )
         )
+        self._stranded = cast(Stranded, self.recipe) if options.algorithm.threads > 1 else None
         self.area = self.recipe.area
 
     def _with_hidden(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -108,13 +127,13 @@ class Workshop:
         stored = piece if words.hidden is None else piece.append_column(self._keys.hidden, words.hidden)
         position, count = self._position, piece.num_rows
         self._position += count
-        self._settler.counts.tuples_in += count
+        self._lanes.settlers[0].counts.tuples_in += count
         picks: I64 = np.arange(count, dtype=np.int64)
         if words.missing is not None:
             lost = words.missing == NOWHERE if self._options.null_safe else words.missing != 0
             keyless, picks = np.flatnonzero(lost), np.flatnonzero(~lost)
             if keyless.size:
-                for answer in self._settler.keyless(piece, keyless, position):
+                for answer in self._lanes.settlers[0].keyless(piece, keyless, position):
                     yield from self._out(*answer)
                 if self._reorder is not None:
                     self._reorder.finish(position + keyless, self._position)
@@ -122,17 +141,38 @@ class Workshop:
         return Block.of(words.words, self._rows.codec.encode(stored), picks, position)
 
     def answer(self, block: Block) -> Generator[pa.RecordBatch, None, Block]:
-        """Let the recipe's front, if it has one, answer what need not wait; returns what is left of the block."""
-        if self.recipe.front is None:
+        """Let the recipe answer what need not wait; returns what is left of the block."""
+        if self._stranded is not None:
+            strands = [self._stranded.answer(part, thread) for thread, part in enumerate(self._parts(block))]
+        elif self.recipe.front is not None:
+            strands = [self.recipe.front.answer(block)]
+        else:
             return block
-        hits = self.recipe.front.answer(block)
-        while True:
-            try:
-                found = next(hits)
-            except StopIteration as end:
-                left: Block = end.value
-                return left
-            yield from self.settle(found)
+        left = yield from self._follow(strands)
+        return block._replace(picks=np.concatenate([part.picks for part in left]))
+
+    def _parts(self, block: Block) -> list[Block]:
+        """A block in as many parts as there are threads, if that is worth their while."""
+        count = max(1, min(self._options.threads, block.picks.size // _PART_ROWS))
+        return [block._replace(picks=picks) for picks in np.array_split(block.picks, count)]
+
+    def step(self) -> Iterator[pa.RecordBatch]:
+        """One iteration of the recipe."""
+        strands = [self.recipe.step()] if self._stranded is None else self._stranded.strands()
+        yield from self._follow(strands)
+
+    def _follow(self, strands: Sequence[Generator[Found, None, Any]]) -> Generator[pa.RecordBatch, None, list[Any]]:
+        batches = self._lanes.follow(strands)
+        try:
+            while True:
+                try:
+                    outcome = next(batches)
+                except StopIteration as end:
+                    returned: list[Any] = end.value
+                    return returned
+                yield from self._out(*outcome)
+        finally:
+            batches.close()
 
     def _note_arrival(self, position: int) -> None:
         """Remember when this position came, a thousand times per `max_wait` at most: however fast batches come, the list is short."""
@@ -149,6 +189,7 @@ class Workshop:
             return False
         arrived = self.area.oldest_position()
         if arrived < 0:
+            self._arrivals.clear()
             return False
         if wait.tuples is not None:
             return self._position - arrived > wait.tuples
@@ -158,36 +199,36 @@ class Workshop:
 
     # ------------------------------------------------------------------------------------------------ out
 
-    def settle(self, found: Found) -> Iterator[pa.RecordBatch]:
-        """Pairs and leavers become output rows; hands out the batches that became full."""
-        for batch, places in self._settler.settle(found):
-            yield from self._out(batch, places)
-        if found.gone.size:
-            self.left += found.gone.size
-            if self._reorder is not None:
-                self._reorder.finish(positions(found.side.stamps, found.gone), self._position)
-                if self._reorder.ready:
-                    yield from self.emit()
+    @property
+    def left(self) -> int:
+        """Tuples that have left."""
+        return self._lanes.counts.finished
 
     def emit(self) -> Iterator[pa.RecordBatch]:
         """Hand out what is collected, full or not."""
-        if (batch := self._settler.flush()) is not None:
-            yield from self._out(*batch)
+        for batch, places in self._lanes.flush():
+            yield from self._out(batch, places)
         if self._reorder is not None:
             yield from self._reorder.release()
 
-    def _out(self, batch: pa.RecordBatch, positions: I64) -> Iterator[pa.RecordBatch]:
-        if self._reorder is not None:
-            self._reorder.put(batch, positions)
-            return
-        yield batch
+    def _out(self, batch: pa.RecordBatch | None, places: I64) -> Iterator[pa.RecordBatch]:
+        """Hand a batch out; without one, the tuples at these places of the stream have left, and all their rows are out or collected."""
+        if self._reorder is None:
+            assert batch is not None
+            yield batch
+        elif batch is not None:
+            self._reorder.put(batch, places)
+        else:
+            self._reorder.finish(places, self._position)
+            if self._reorder.ready:
+                yield from self.emit()
 
     def report(self, steps: int, busy_s: float) -> dict[str, Any]:
         """What the join did so far."""
         return build_report(
             empty_report(self._options.algorithm.name, self._options.memory_bytes),
             self._slab.bytes_by_part,
-            self._settler.counts,
+            self._lanes.counts,
             self.area,
             self._reader,
             steps,
@@ -195,7 +236,8 @@ class Workshop:
         )
 
     def close(self) -> None:
-        """Let go of the master."""
+        """End the threads and let go of the master."""
+        self._lanes.close()
         self._reader.close()
 
 

@@ -62,16 +62,14 @@ def test_values_of_every_width_come_back_from_scattered_rows(width):
     assert (before == memory.b1).all(), "no byte beside the column changed"
 
 
-def test_many_columns_are_gathered_at_once_and_absent_rows_are_zeros():
+def test_many_columns_are_gathered_at_once():
     offsets = np.cumsum([0, 32, 16, 12, 8, 4, 5, 3, 2]).tolist()
     columns = list(zip(offsets, (32, 16, 12, 8, 4, 5, 3, 2, 1), strict=True))
     columns = [(-(-offset // size) * size if size in (2, 4, 8) else offset, size) for offset, size in columns]
     memory, row_at = scattered(BLOCKS, 96, 5)
-    row_at[::7] = -1
     for (offset, size), found in zip(columns, gathered(memory, row_at, columns), strict=True):
         for i, at in enumerate(row_at):
-            expected = bytes(size) if at < 0 else memory.b1[at + offset : at + offset + size].tobytes()
-            assert found[i].tobytes() == expected
+            assert found[i].tobytes() == memory.b1[at + offset : at + offset + size].tobytes()
 
 
 @given(first=st.integers(0, 5), count=st.integers(0, 4), width=st.sampled_from(WIDTHS))
@@ -103,21 +101,20 @@ def test_null_bits_are_cleared_set_and_read_one_by_one():
     assert (noise == memory.b1).all()
 
 
-def test_without_a_null_bit_only_absent_rows_are_missing_and_no_byte_is_read():
+def test_without_a_null_bit_nothing_is_missing_and_no_byte_is_read():
     behind_the_end = 16
-    valid = np.zeros(3, np.uint8)
-    assert rows.gather_valid(np.full(16, 0xFF, np.uint8), ints(0, -1, behind_the_end), 0, 0, valid, 0) == 1
-    assert valid.tolist() == [1, 0, 1]
+    valid = np.zeros(2, np.uint8)
+    assert rows.gather_valid(np.full(16, 0xFF, np.uint8), ints(0, behind_the_end), 0, 0, valid, 0) == 0
+    assert valid.tolist() == [1, 1]
 
 
 @given(
     values=st.lists(st.lists(st.binary(max_size=20), min_size=3, max_size=3), max_size=12),
     wide=st.booleans(),
-    absent=st.sets(st.integers(0, 11)),
     cut=st.integers(0, 12),
 )
-def test_cells_come_back_whatever_their_lengths(values, wide, absent, cut):
-    """Three variable columns, rows in two calls, some rows absent."""
+def test_cells_come_back_whatever_their_lengths(values, wide, cut):
+    """Three variable columns, rows in two calls."""
     count, width = len(values), 24
     memory, row_at = scattered(count, width, 4)
     memory = new_memory(memory.b1.size + 4096)
@@ -129,14 +126,12 @@ def test_cells_come_back_whatever_their_lengths(values, wide, absent, cut):
         source = np.frombuffer(b"-----" + data, np.uint8)
         rows.pack_cells(starts, source, picks, memory, row_at, heap_at, used, 8 * column)
     assert used.tolist() == [sum(map(len, value)) for value in values]
-    places = row_at.copy()
-    places[[i for i in absent if i < count]] = -1
     for column in range(3):
-        expected = [b"" if i in absent else value[column] for i, value in enumerate(values)]
-        assert rows.cell_bytes(memory.b4, places, 8 * column) == sum(map(len, expected))
+        expected = [value[column] for value in values]
+        assert rows.cell_bytes(memory.b4, row_at, 8 * column) == sum(map(len, expected))
         ends = np.zeros(count + 1, np.int64 if wide else np.int32)
         found = np.zeros(sum(map(len, expected)) or 1, np.uint8)
         for part, first in ((slice(0, cut), 0), (slice(cut, None), min(cut, count))):
-            rows.gather_cells(memory, places[part], heap_at[part], 8 * column, ends, found, first)
+            rows.gather_cells(memory, row_at[part], heap_at[part], 8 * column, ends, found, first)
         text = found.tobytes()
         assert [text[a:b] for a, b in itertools.pairwise(ends)] == expected

@@ -24,6 +24,9 @@ class Parts:
     master_codec: RowCodec
     key_names: list[str]
     preset: str
+    threads: int
+    master_rows: int
+    master_row_bytes: float  # of a packed row, on average
 
     def buffer(self, part: str = "disk buffer") -> Buffer:
         """The disk buffer, in the bytes of that share."""
@@ -37,6 +40,7 @@ class Parts:
 
 Build: TypeAlias = Callable[[Parts], Recipe]
 Shares: TypeAlias = Callable[[Reader, int], list[Share]]
+WaitingShares: TypeAlias = Callable[[Reader, StreamRows, int, int], list[Share]]
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,8 @@ class Algorithm:
     shares: Shares = field(repr=False)
     presets: tuple[str, ...] = ("tuned",)
     needs_word_order: bool = False
-    threads: int = 1
+    threads: int = 1  # at most; an algorithm with several is `protocols.Stranded`
+    waiting_shares: WaitingShares | None = field(default=None, repr=False)  # where tuples do not wait in `Pending`
 
     @property
     def capabilities(self) -> dict[str, bool | int | str | list[str]]:

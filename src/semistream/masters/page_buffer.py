@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 from semistream.budget import Slab
 from semistream.errors import MasterCorrupt
-from semistream.masters.pages import checksum_is_right
 from semistream.parts import page
 from semistream.parts.memory import I64
 from semistream.protocols import Load, Order
@@ -44,15 +42,15 @@ class PageBuffer:
 
     def __init__(self, pages: PageFile, slab: Slab, part: str, given_bytes: int) -> None:
         self._pages, self._memory = pages, slab.memory
-        self._bytes = given_bytes // page.ALIGNMENT * page.ALIGNMENT
-        self._at = slab.place(part, self._bytes, page.ALIGNMENT)
+        self.room_bytes = given_bytes // page.ALIGNMENT * page.ALIGNMENT
+        self._at = slab.place(part, self.room_bytes, page.ALIGNMENT)
         self._last = (-1, -1)
         self.pages_read = self.bytes_read = self.loads = 0
 
     def stop_of(self, first: int) -> int:
         """One behind the last page that fits into the buffer together with page `first`."""
         page_at = self._pages.page_at
-        reach = np.searchsorted(page_at, page_at[first] + self._bytes, "right") - 1
+        reach = np.searchsorted(page_at, page_at[first] + self.room_bytes, "right") - 1
         return min(int(reach), self._pages.pages)
 
     def partition(self, first: int, stop: int) -> tuple[int, int]:
@@ -63,10 +61,10 @@ class PageBuffer:
         pages = self._pages
         if not pages.runs:
             return first, first + 1
-        group = max(1, self._bytes // pages.usual_page_bytes)
+        group = max(1, self.room_bytes // pages.usual_page_bytes)
         begin = first // group * group
         end = min(begin + group, pages.pages)
-        if int(pages.page_at[end] - pages.page_at[begin]) > self._bytes:  # a wide row's page among them
+        if int(pages.page_at[end] - pages.page_at[begin]) > self.room_bytes:  # a wide row's page among them
             return first, self.stop_of(first)
         return begin, end
 
@@ -92,16 +90,14 @@ class PageBuffer:
             got += more
         if pages.drop:
             os.posix_fadvise(pages.file, begin, size, os.POSIX_FADV_DONTNEED)
-        ends = (starts - begin).tolist()
-        for number, (at, end) in enumerate(pairwise(ends), first):
-            if not checksum_is_right(block[at:end]):
-                raise MasterCorrupt(
-                    f"{pages.path}: page {number} (byte {begin + at}) does not have the checksum it was written with; "
-                    "restore the file, or rebuild the master"
-                )
-        bad = page.first_bad_page(
-            self._memory, self._at + starts[:-1] - begin, np.diff(starts), pages.width, pages.cells
-        )
+        page_at, sizes = self._at + starts[:-1] - begin, np.diff(starts)
+        damaged = page.first_damaged_page(self._memory, page_at, sizes)
+        if damaged >= 0:
+            raise MasterCorrupt(
+                f"{pages.path}: page {first + damaged} (byte {int(starts[damaged])}) does not have the checksum it was written with; "
+                "restore the file, or rebuild the master"
+            )
+        bad = page.first_bad_page(self._memory, page_at, sizes, pages.width, pages.cells)
         if bad >= 0:
             raise MasterCorrupt(
                 f"{pages.path}: page {first + bad} is not a page of this master's rows; rebuild the master"

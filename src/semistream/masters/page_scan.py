@@ -13,7 +13,7 @@ import xxhash
 from semistream.errors import MasterCorrupt
 from semistream.keys import KeyCodec
 from semistream.masters.manifest import Manifest
-from semistream.masters.pages import PageIndex, checksum_is_right
+from semistream.masters.pages import PageIndex
 from semistream.masters.progress import Progress, no_progress
 from semistream.masters.sums import file_sum
 from semistream.parts import page, rows
@@ -38,10 +38,12 @@ def _blocks(path: Path, page_at: I64) -> Iterator[tuple[int, I64, U8]]:
             first = stop
 
 
-def _check_page(path: Path, number: int, at: int, block: U8) -> None:
-    if not checksum_is_right(block):
+def _check_pages(path: Path, first: int, at: int, starts: I64, block: U8) -> None:
+    """Check pages from number `first` on; the first lies at byte `at` of the file."""
+    damaged = page.first_damaged_page(view(block), starts[:-1], np.diff(starts))
+    if damaged >= 0:
         raise MasterCorrupt(
-            f"{path}: page {number} (byte {at}) does not have the checksum it was written with; {_CURE}"
+            f"{path}: page {first + damaged} (byte {at + int(starts[damaged])}) does not have the checksum it was written with; {_CURE}"
         )
 
 
@@ -50,8 +52,7 @@ def batches(version: Path, keys: KeyCodec, codec: RowCodec, schema: pa.Schema) -
     path = version / "pages.bin"
     index = PageIndex.load(version / "index.bin")
     for first, starts, block in _blocks(path, index.page_at):
-        for number, (at, end) in enumerate(zip(starts.tolist(), starts.tolist()[1:], strict=False), first):
-            _check_page(path, number, int(index.page_at[number]), block[at:end])
+        _check_pages(path, first, int(index.page_at[first]), starts, block)
         yield to_batch(view(block), starts[:-1], keys, codec, schema)
 
 
@@ -98,8 +99,7 @@ def _sum_pages(path: Path, manifest: Manifest, seen: Callable[[int], None]) -> s
         )
     digest, count = xxhash.xxh3_64(), 0
     for first, starts, block in _blocks(path, index.page_at):
-        for number, (at, end) in enumerate(zip(starts.tolist(), starts.tolist()[1:], strict=False), first):
-            _check_page(path, number, int(index.page_at[number]), block[at:end])
+        _check_pages(path, first, int(index.page_at[first]), starts, block)
         digest.update(block.data)
         count += page.count_rows(view(block).b4, starts[:-1])
         seen(int(index.page_at[first] + starts[-1]))

@@ -190,26 +190,8 @@ class PageWriter:
         page_at = np.cumsum(sizes) - sizes
         block = np.zeros(int(sizes.sum()), np.uint8)
         page.fill_pages(view(block), page_at, rows, starts, first_row, self._cell_offsets)
-        _set_checksums(block, page_at, sizes)
+        page.seal_pages(view(block), page_at, sizes)
         self._file.write(block.data)
-
-
-def _set_checksums(block: U8, page_at: I64, sizes: I64) -> None:
-    """Write the checksum of every page into its header; its first 8 bytes (magic, row count) go in as the seed."""
-    data = memoryview(block)  # type: ignore[arg-type]  # numpy arrays are buffers
-    numbers = block.view(np.uint64)
-    seeds = numbers[page_at >> 3].tolist()
-    sums = [
-        xxhash.xxh3_64_intdigest(data[at + 16 : at + size], seed)
-        for at, size, seed in zip(page_at.tolist(), sizes.tolist(), seeds, strict=True)
-    ]
-    numbers[(page_at >> 3) + 1] = sums
-
-
-def checksum_is_right(page_bytes: NDArray[np.uint8]) -> bool:
-    """Whether a page's bytes are those that were written."""
-    seed, written = page_bytes[:16].view(np.uint64).tolist()
-    return bool(xxhash.xxh3_64_intdigest(page_bytes[16:].data, seed) == written)
 
 
 def write_dense(path: Path, sorted_pairs: Iterable[tuple[I64, I64]]) -> None:

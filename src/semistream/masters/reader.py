@@ -24,10 +24,14 @@ from semistream.protocols import Order
 from semistream.records import RowCodec
 
 
+_GAP_BUFFERED, _GAP_DIRECT = 32 << 10, 256 << 10
+
+
 class FileReader:
     """Pages of one version of a file master. `unique`: no word has two rows. `sorted_`: rows stand in word order."""
 
     wants_keys = False
+    indexed = True
     threads = True
 
     def __init__(
@@ -42,7 +46,7 @@ class FileReader:
     ) -> None:
         self._path, self._codec = folder / "pages.bin", codec
         self._index = PageIndex.load(folder / "index.bin")
-        self._sorted, self._unique, self._release = sorted_, unique, release
+        self.word_order, self._unique, self._release = sorted_, unique, release
         self._file, self._drop = _open(self._path, direct)
         self._dense = None if sorted_ else _open(folder / "dense.bin", direct=False)[0]
         self._dense_rows = os.fstat(self._dense).st_size // 16 if self._dense is not None else 0
@@ -51,6 +55,7 @@ class FileReader:
         self._dense_bytes = 0
         self.pages = self._index.pages
         self.runs = sorted_ or unique
+        self.gap_bytes = _GAP_DIRECT if direct else _GAP_BUFFERED
         sizes = np.diff(self._index.page_at)
         self._usual_page_bytes = int(sizes.min()) if self.pages else page.ALIGNMENT
         self.largest_page_bytes = int(sizes.max()) if self.pages else page.ALIGNMENT
@@ -62,7 +67,7 @@ class FileReader:
 
     def shares(self) -> list[Share]:
         """The sparse index lies in memory; of a dense index, one word a block does."""
-        sparse = 17 * self.pages + 8 if self._sorted else 8 * (self.pages + 1)
+        sparse = 17 * self.pages + 8 if self.word_order else 8 * (self.pages + 1)
         blocks = -(-self._dense_rows // DENSE_BLOCK_ROWS)
         return [Share("index", sparse + 8 * blocks + 256)]
 
@@ -70,8 +75,8 @@ class FileReader:
         """Take the index from the slab."""
         index = self._index
         page_at = _copy(slab, index.page_at)
-        if self._sorted:
-            self.order = Order(_copy(slab, index.first_words), _copy(slab, index.continues))
+        if self.word_order:
+            self.order = Order(_copy(slab, index.first_words), _copy(slab, index.continues), page_at)
         else:
             self._block_words = self._load_block_words(slab)
         self._index = None  # type: ignore[assignment]  # the copy outside the slab is not in the budget

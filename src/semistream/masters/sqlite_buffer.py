@@ -42,14 +42,14 @@ class SqliteBuffer:
         # rows without a key lie on pages of their own, apart from a real key that happens to have their word
         self._open = np.array([1, NULL_WORD, 0, 0], np.int64) if master.has_null_keys else NO_OPEN_WORDS
         self._last = (-1, -1)
-        self._buffer_bytes = given_bytes // 64 * 64 - 64
-        self._buffer_at = slab.place(part, self._buffer_bytes, 64)
+        self.room_bytes = given_bytes // 64 * 64 - 64
+        self._buffer_at = slab.place(part, self.room_bytes, 64)
         self._memory = slab.memory
         self.pages_read = self.bytes_read = self.loads = 0
 
     def stop_of(self, first: int) -> int:
         """One behind the last page that fits into the disk buffer together with page `first`."""
-        return int(np.searchsorted(self._page_at, self._page_at[first] + self._buffer_bytes, "right")) - 1
+        return int(np.searchsorted(self._page_at, self._page_at[first] + self.room_bytes, "right")) - 1
 
     def partition(self, first: int, stop: int) -> tuple[int, int]:
         """One page: every row of it costs far more than a row of a built master, so neighbours do not come along."""
@@ -99,7 +99,7 @@ class SqliteBuffer:
     def _loads(self, rows: Rows) -> Iterator[Load]:
         """Rows as single pages that fit the disk buffer."""
         starts = np.zeros(rows.words.size + 1, np.int64)
-        pages = page.cut_pages(rows.ends, rows.width, self._buffer_bytes, starts)
+        pages = page.cut_pages(rows.ends, rows.width, self.room_bytes, starts)
         page_at = np.array([self._buffer_at], np.int64)
         for number in range(pages):
             self._put(rows, starts[number : number + 2], page_at)

@@ -23,7 +23,9 @@ class SqliteReader:
 
     wants_keys = True
     order: Order | None = None
+    word_order = False
     threads = False
+    gap_bytes = 0  # rows nobody asked for cost more than another request
 
     def __init__(self, master: SqliteMaster) -> None:
         self._master = master  # keeps the transaction open
@@ -34,6 +36,7 @@ class SqliteReader:
         self._page_at: I64 = np.concatenate([np.zeros(1, np.int64), np.cumsum(bounds)])
         self._buffers: list[SqliteBuffer] = []
         self.pages = counts.size
+        self.indexed = master.indexed
         self.runs = master.indexed and master.keys.exact  # else a word may stand for keys on several pages
         self.largest_page_bytes = int(bounds.max(initial=page.ALIGNMENT))
 

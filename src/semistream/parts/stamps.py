@@ -13,7 +13,7 @@ def positions(stamps: I64, picks: I64) -> I64:
     """Stream positions of tuples."""
     found = np.empty(picks.size, np.int64)
     for i in range(picks.size):
-        found[i] = stamps[picks[i]] >> 1
+        found[i] = stamps[np.uint64(picks[i])] >> 1
     return found
 
 
@@ -22,10 +22,11 @@ def mark_matched(stamps: I64, picks: I64, first: U8) -> int:
     """Note that these tuples have a match; `first` is 1 where a tuple had none before. Returns how many had none."""
     count = 0
     for i in range(picks.size):
-        before = stamps[picks[i]]
+        place = np.uint64(picks[i])
+        before = stamps[place]
         first[i] = 1 - (before & 1)
         count += 1 - (before & 1)
-        stamps[picks[i]] = before | 1
+        stamps[place] = before | 1
     return count
 
 
@@ -35,7 +36,6 @@ def unmatched(stamps: I64, picks: I64) -> I64:
     found = np.empty(picks.size, np.int64)
     count = 0
     for pick in picks:
-        if stamps[pick] & 1 == 0:
-            found[count] = pick
-            count += 1
+        found[np.uint64(count)] = pick  # written in any case: no branch to mispredict
+        count += 1 - (stamps[np.uint64(pick)] & 1)
     return found[:count]

@@ -15,10 +15,12 @@ def bucket_of(wait: int) -> int:
     """Bucket of a wait of so many tuples."""
     if wait < 8:
         return max(wait, 0)
-    power = 0
-    while wait >> (power + 1) >= 8:
-        power += 1
-    return 8 * (power + 1) + ((wait >> power) - 8)
+    power, left = 0, wait
+    for step in (32, 16, 8, 4, 2, 1):
+        far = left >> step >= 8
+        power += step if far else 0
+        left = left >> step if far else left
+    return 8 * (power + 1) + (left - 8)
 
 
 @kernel
@@ -26,8 +28,8 @@ def add_waits(histogram: I64, stamps: I64, picks: I64, now: int) -> int:
     """Count the waits of tuples that leave when the stream has come to position `now`; returns the longest."""
     longest = 0
     for slot in picks:
-        wait = now - (stamps[slot] >> 1)
-        histogram[bucket_of(wait)] += 1
+        wait = now - (stamps[np.uint64(slot)] >> 1)
+        histogram[np.uint64(bucket_of(wait))] += 1
         longest = max(longest, wait)
     return longest
 

@@ -1,0 +1,269 @@
+"""ADAPTIVE: keep what is asked for often, let the rest wait in bins, and read where most has waited longest.
+
+Ours. A tuple whose key lies in the hot cache is answered at once. The others are put into bins by the part of the master that holds their
+key, which the sparse index tells without a read; when there is no more room, the bins whose tuples have waited longest, all waits
+added up, are served: their pages are read in long neighbouring runs, and every tuple finds its rows by a search in its page.
+
+    stream -> hot cache -> answered
+                 |  miss
+                 v
+               bins  --- longest wait first ---> loads of neighbouring pages -> answered
+                 ^                                   |
+                 +------- one pool of tiles -------- hot cache: keys that would cost more waiting than kept
+
+Next page: those of the bins with the longest waits. Leaves: everybody in these bins. Stays in memory: keys for which the cache inequality
+holds in real bytes, with all their rows, or the fact that the master lacks them.
+
+Cache and bins share one pool of tiles, so the split of memory follows the stream: all of it goes to bins when keys are asked for evenly,
+and when the master fits into the cache it is read once and every tuple is answered at once. A key leaves the cache when it has not
+earned its room since it was last looked at, so the cache follows drift. Nothing starves: the bin with the oldest tuple is served in
+every iteration. A master that is not in word order has no ranges to make bins of: HYBRIDJOIN's disk stage, or without an index
+MESHJOIN's, then does what the bins do.
+
+>>> import pyarrow as pa, semistream as ss, tempfile
+>>> folder = tempfile.mkdtemp() + "/colours.master"
+>>> master = ss.build_master(folder, pa.table({"id": [1, 2, 2], "colour": ["red", "green", "blue"]}), key="id")
+>>> join = ss.Join(master, on="id", algorithm="adaptive", memory="1MB", how="left")
+>>> pa.Table.from_batches(join([pa.record_batch({"id": [2, 9]})])).sort_by("colour").to_pylist()
+[{'id': 2, 'colour': 'blue'}, {'id': 2, 'colour': 'green'}, {'id': 9, 'colour': None}]
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Generator, Iterator
+from threading import Lock
+
+import numpy as np
+
+from semistream.algorithms import hybridjoin, meshjoin
+from semistream.algorithms.record import Algorithm, Parts
+from semistream.binned import Binned, Desk, bytes_of_bins
+from semistream.budget import Share
+from semistream.parts import bins, tiles
+from semistream.parts.memory import I32, I64
+from semistream.protocols import Found, Load, Reader, Recipe
+from semistream.stream_rows import StreamRows, match_count
+from semistream.stream_side import Block
+from semistream.tile_front import KEY_BYTES, Lookups, TileFront, all_of, item_bytes_of, table_bytes
+
+_TILE_BYTES = 16 << 10  # at most; small enough that hundreds of half-filled ones do not matter
+_BUFFER_BYTES = 2 << 20  # reading more at once gains nothing: see the page-size curve in benchmarks/README.md
+_DESK_TUPLES = 16384
+_SERVED_SHARE = 0.25  # of the waiting tuples, in one iteration
+_BINS_PER_TILE = 0.2  # a half-filled tile for every bin then wastes a tenth of the pool
+_CACHE_MOST = 7 / 8  # of the pool: somebody must be able to wait
+_LEAST_TILES, _LEAST_KEYS = 8, 16
+_REVIEWED = 1 / 4  # of the cache, in one iteration
+# What a byte of the cache must save, in bytes of waiting tuples. A hit also saves the processor more than half of the work, so less than
+# one; measured: benchmarks/README.md
+_WORTH = 1 / 3
+
+
+def _buffer_bytes(reader: Reader, memory_bytes: int, threads: int) -> int:
+    return max(reader.largest_page_bytes, min(_BUFFER_BYTES, memory_bytes // 12 // threads)) + 8192
+
+
+def _desk_tuples(memory_bytes: int) -> int:
+    return max(64, min(_DESK_TUPLES, memory_bytes // 4096))
+
+
+def _other(reader: Reader) -> Algorithm:
+    """What serves masters that have no ranges to make bins of."""
+    return hybridjoin.ALGORITHM if reader.indexed else meshjoin.ALGORITHM
+
+
+def shares(reader: Reader, memory_bytes: int) -> list[Share]:
+    """Disk buffers and desks are asked for with the bins, since they are as many as there are threads."""
+    return [] if reader.word_order else _other(reader).shares(reader, memory_bytes)
+
+
+def waiting_shares(reader: Reader, rows: StreamRows, memory_bytes: int, threads: int) -> list[Share]:
+    """Room to work in for every thread; all the rest is one pool."""
+    if not reader.word_order:
+        return rows.shares(match_count(memory_bytes))
+    tuples, buffer_bytes = _desk_tuples(memory_bytes), _buffer_bytes(reader, memory_bytes, threads)
+    desk = Desk.bytes_of(tuples, _asked(buffer_bytes)) + Lookups.bytes_of(tuples, tuples)
+    tile_bytes = _tile_bytes(rows, 0, 0)
+    least = _LEAST_TILES * tile_bytes + _overhead(_LEAST_TILES, tile_bytes, _LEAST_KEYS, _chosen(memory_bytes))
+    return [
+        Share("disk buffer", threads * buffer_bytes),
+        Share("desks", threads * desk),
+        Share("stream table", least, weight=1.0),
+    ]
+
+
+def _asked(buffer_bytes: int) -> int:
+    """Rows that a load can have at most: each has a word."""
+    return buffer_bytes // 8
+
+
+def _tile_bytes(rows: StreamRows, pool_bytes: int, item_bytes: float) -> int:
+    """A tile holds some records, and some of the master's rows; it is a whole number of records long."""
+    record = bins.record_bytes(rows.codec.width, bool(rows.codec.cells))
+    tuple_bytes = record + rows.heap_bytes
+    wanted = max(min(_TILE_BYTES, pool_bytes // 256), 4 * tuple_bytes, min(4 * item_bytes, pool_bytes / 64))
+    return int(max(1, -(-wanted // record))) * record
+
+
+def _overhead(tile_count: int, tile_bytes: int, keys: int, chosen: int) -> int:
+    tables = bytes_of_bins(_bin_count(tile_count), tile_count) + table_bytes(keys, tile_count, tile_bytes, chosen)
+    return tables + 4 * tile_count + 512
+
+
+def _chosen(memory_bytes: int) -> int:
+    return max(8, min(1024, memory_bytes // 16384))
+
+
+def _bin_count(tile_count: int) -> int:
+    return max(1, int(tile_count * _BINS_PER_TILE))
+
+
+class Adaptive:
+    """The adaptive join at work, over a master in word order."""
+
+    patience = 1
+
+    def __init__(self, parts: Parts) -> None:
+        slab, reader, rows, codec = parts.slab, parts.reader, parts.rows, parts.master_codec
+        item_bytes = item_bytes_of(codec, parts.master_row_bytes)
+        pool_bytes = parts.given["stream table"]
+        tile_bytes = _tile_bytes(rows, pool_bytes, item_bytes)
+        chosen = _chosen(slab.total_bytes)
+        free_bytes = pool_bytes - _overhead(0, tile_bytes, _LEAST_KEYS, chosen)
+        keys = int(min(parts.master_rows * 1.25 + 1024, _CACHE_MOST * free_bytes / (item_bytes + KEY_BYTES)))
+        count = pool_bytes // tile_bytes
+        while count > _LEAST_TILES and count * tile_bytes + _overhead(count, tile_bytes, keys, chosen) > pool_bytes:
+            count -= 1
+        self._lock = Lock()
+        self._tiles = tiles.Tiles(slab.take("stream table", count, np.int32), slab.take("stream table", 4, np.int64))
+        tiles.reset(self._tiles, slab.place("stream table", count * tile_bytes), tile_bytes)
+        self.area = self._binned = Binned(slab, self._tiles, rows, reader, codec.width, _bin_count(count), self._lock)
+        self._cache = TileFront(slab, self._tiles, codec, keys, int(count * _CACHE_MOST), chosen, self._lock)
+        tuples = _desk_tuples(slab.total_bytes)
+        buffer_bytes = parts.given["disk buffer"] // parts.threads
+        for _ in range(parts.threads):
+            buffer = reader.buffer(slab, "disk buffer", buffer_bytes)
+            self._binned.desks.append(Desk.of(slab, buffer, tuples, _asked(buffer_bytes)))
+        self._lookups = [Lookups.of(slab, tuples, tuples) for _ in range(parts.threads)]
+        record = bins.record_bytes(rows.codec.width, bool(rows.codec.cells)) + rows.heap_bytes
+        self._item_bytes, self._record_bytes = item_bytes + KEY_BYTES, record
+        self._waiting_most = max(count, int(2 * parts.master_rows))
+        if parts.master_rows * item_bytes * 1.05 < int(count * _CACHE_MOST) * (tile_bytes - item_bytes):
+            self._read_all(reader)
+
+    @property
+    def front(self) -> None:
+        """See `answer`."""
+
+    def answer(self, block: Block, thread: int) -> Generator[Found, None, Block]:
+        """Answer what the cache knows, and tuples too wide to wait."""
+        block = yield from self._cache.answer(block, self._lookups[thread])
+        if (sizes := block.encoded.sizes) is None or not block.picks.size:
+            return block
+        wide = sizes[block.picks] + 7 > self._binned.widest_bytes
+        if wide.any():
+            yield from self._binned.serve_at_once(self._binned.desks[thread], block, block.picks[wide], self._served)
+            block = block._replace(picks=block.picks[~wide])
+        return block
+
+    def admit(self, block: Block) -> int:
+        """Take what has room."""
+        if self._binned.waiting >= self._waiting_most:
+            return 0
+        return self._binned.admit(block)
+
+    def step(self) -> Iterator[Found]:
+        """See `strands`."""
+        raise AssertionError("an iteration has strands")
+
+    def strands(self) -> list[Iterator[Found]]:
+        """Serve the bins that have waited longest, each thread some of them."""
+        self._cache.review(_REVIEWED, self._hits_for_bytes(), self._binned.now)
+        groups = deque(self._binned.choose(_SERVED_SHARE, self._binned.desks[0].picks.size))
+        count = min(len(groups), len(self._binned.desks))
+        return [self._serve(desk, groups) for desk in self._binned.desks[:count]]
+
+    def _serve(self, desk: Desk, groups: deque[I64]) -> Iterator[Found]:
+        while True:
+            try:
+                group = groups.popleft()
+            except IndexError:  # another thread may have taken the last one
+                return
+            yield from self._binned.serve(desk, group, self._served)
+
+    # ------------------------------------------------------------------------------------------------ what is kept
+
+    def _served(self, load: Load, asked: I32, absent: I64) -> None:
+        """Keep the keys of a load for which the cache inequality holds."""
+        plenty = int(self._tiles.state[tiles.FREE]) * 2 > self._tiles.link.size
+        now, hits = self._binned.now, self._hits_for_bytes()
+        least = 1 if plenty else self._least_asked(self._item_bytes)
+        self._cache.take_in(load, asked, least, hits, now)
+        if absent.size:
+            words, counts = np.unique(absent, return_counts=True)
+            least = 1 if plenty else self._least_asked(16 + KEY_BYTES)
+            if (often := words[counts >= least]).size:
+                self._cache.take_in_absent(often, hits, now)
+
+    def _least_asked(self, kept_bytes: float) -> int:
+        """Tuples of one key that wait when its page is read have waited half the time on average."""
+        return max(1, math.ceil(2 * kept_bytes * _WORTH / self._record_bytes))
+
+    def _hits_for_bytes(self) -> float:
+        """Hits by which a byte of the cache earns its room, while one stream tuple passes."""
+        if not self._binned.period:
+            return 0.0  # nothing has been read yet
+        return 2 * _WORTH / (self._record_bytes * max(1.0, self._binned.period))
+
+    def _read_all(self, reader: Reader) -> None:
+        """The whole master fits: read it once."""
+        desk, keys = self._binned.desks[0], 0
+        for first, stop in all_of(reader.pages, desk.buffer):
+            load = desk.buffer.read(first, stop)
+            self._cache.ask_all(load, first, reader.order, desk.asked)
+            keys += self._cache.take_in(load, desk.asked, 1, 0.0, 0)
+        assert reader.order is not None
+        # keys whose rows fill several pages, or more than a tile, are not kept
+        self._cache.complete = keys == self._cache.keys and not reader.order.continues.any()
+
+
+class _Alone:
+    """A recipe without threads, where one with threads is expected."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self._recipe = recipe
+        self.patience, self.area, self.front = recipe.patience, recipe.area, recipe.front
+        self.admit, self.step = recipe.admit, recipe.step
+
+    def answer(self, block: Block, thread: int) -> Generator[Found, None, Block]:
+        """What the recipe's front answers."""
+        if self.front is None:
+            return block
+        return (yield from self.front.answer(block))
+
+    def strands(self) -> list[Iterator[Found]]:
+        """One."""
+        return [self._recipe.step()]
+
+
+def build(parts: Parts) -> Recipe:
+    """The recipe that suits the master."""
+    return Adaptive(parts) if parts.reader.word_order else _Alone(_other(parts.reader).build(parts))
+
+
+ALGORITHM = Algorithm(
+    name="adaptive",
+    title="ADAPTIVE",
+    paper="this project",
+    next_page="neighbouring pages of the bins with the longest waits",
+    leaves="all tuples of these bins",
+    keeps="keys for which the cache inequality holds, or the whole master",
+    bound="the oldest tuple leaves in every iteration",
+    needs_index=False,
+    build=build,
+    shares=shares,
+    waiting_shares=waiting_shares,
+    threads=2,
+)
