@@ -174,6 +174,9 @@ class Binned:
                     yield from self._look_up(desk, self.side, count, (low, high), served)
                     count = 0
         yield from self._look_up(desk, self.side, count, (low, high), served)
+        for one in group.tolist():
+            longest = bins.add_waits(self.bins, self._tiles, one, desk.wait_histogram, self.now)
+            desk.longest[0] = max(int(desk.longest[0]), longest)
         with self._lock:
             counts = self.bins.numbers[group, bins.COUNT]
             self.waiting -= int(counts.sum())
@@ -196,9 +199,8 @@ class Binned:
         if not count:
             return
         order, pages = desk.order[:count], desk.pages[:count]
-        firsts, continues, page_at = (
-            array[low : high + extra] for array, extra in zip(self._order, (0, 0, 1), strict=True)
-        )
+        firsts, continues = self._order.first_words[low:high], self._order.continues[low:high]
+        page_at = self._order.page_at[low : high + 1]
         page_search.pages_of(firsts, continues, desk.words[:count], pages)
         if high - low + 2 <= desk.starts.size:
             at = page_search.by_page(pages, desk.starts[: high - low + 2], order)
@@ -267,9 +269,6 @@ class Binned:
         yield self._found(desk, side, 0, desk.picks[order])
 
     def _found(self, desk: Desk, side: Side, count: int, gone: I64) -> Found:
-        if gone.size and side is self.side:
-            longest = waits.add_waits(desk.wait_histogram, side.stamps, gone, self.now)
-            desk.longest[0] = max(int(desk.longest[0]), longest)
         pairs = desk.pairs
         return Found(side, pairs.picks[:count], pairs.row_at[:count], pairs.heap_at[:count], gone)
 

@@ -10,7 +10,7 @@ length: who is not asked for more does no more.
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeAlias
 
@@ -39,14 +39,12 @@ class Lanes:
         first, *others = (settler.counts for settler in self.settlers)
         return sum(others, first) if others else first
 
-    def follow(self, strands: Sequence[Generator[Found, None, Any]]) -> Generator[Batch, None, list[Any]]:
+    def follow(self, strands: Sequence[Iterator[Found]]) -> Generator[Batch, None, list[Any]]:
         """Settle what strands find, at the same time; returns what the strands return."""
         assert len(strands) <= len(self.settlers)
         if len(strands) == 1 or self._pool is None:
-            returned = []
-            for strand in strands:
-                returned.append((yield from _settled(strand, self.settlers[0])))
-            return returned
+            (strand,) = strands
+            return [(yield from _settled(strand, self.settlers[0]))]
         others = [
             self._pool.submit(self._follow_apart, strand, settler)
             for strand, settler in zip(strands[1:], self.settlers[1:], strict=False)
@@ -77,7 +75,7 @@ class Lanes:
             except queue.Empty:
                 continue
 
-    def _follow_apart(self, strand: Generator[Found, None, Any], settler: Settler) -> Any:
+    def _follow_apart(self, strand: Iterator[Found], settler: Settler) -> Any:
         batches = _settled(strand, settler)
         while True:
             try:
@@ -112,7 +110,7 @@ class Lanes:
             self._pool.shutdown()
 
 
-def _settled(strand: Generator[Found, None, Any], settler: Settler) -> Generator[Batch, None, Any]:
+def _settled(strand: Iterator[Found], settler: Settler) -> Generator[Batch, None, Any]:
     """Settle what one strand finds."""
     while True:
         try:

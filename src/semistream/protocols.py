@@ -129,12 +129,18 @@ class Area(Protocol):
     """Where tuples wait: what a report, and the loop, must know of it."""
 
     slots: int  # tuples that can wait at once
-    wait_histogram: I64
-    wait_max: int
 
     @property
     def waiting(self) -> int:
         """Tuples that wait."""
+
+    @property
+    def wait_histogram(self) -> I64:
+        """How long those have waited who left (parts/waits.py)."""
+
+    @property
+    def wait_max(self) -> int:
+        """The longest wait."""
 
     def oldest_position(self) -> int:
         """Stream position of the tuple that has waited longest, or -1."""

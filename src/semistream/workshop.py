@@ -142,6 +142,7 @@ class Workshop:
 
     def answer(self, block: Block) -> Generator[pa.RecordBatch, None, Block]:
         """Let the recipe answer what need not wait; returns what is left of the block."""
+        strands: list[Iterator[Found]]
         if self._stranded is not None:
             strands = [self._stranded.answer(part, thread) for thread, part in enumerate(self._parts(block))]
         elif self.recipe.front is not None:
@@ -161,7 +162,7 @@ class Workshop:
         strands = [self.recipe.step()] if self._stranded is None else self._stranded.strands()
         yield from self._follow(strands)
 
-    def _follow(self, strands: Sequence[Generator[Found, None, Any]]) -> Generator[pa.RecordBatch, None, list[Any]]:
+    def _follow(self, strands: Sequence[Iterator[Found]]) -> Generator[pa.RecordBatch, None, list[Any]]:
         batches = self._lanes.follow(strands)
         try:
             while True:

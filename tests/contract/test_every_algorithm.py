@@ -330,8 +330,8 @@ def test_max_wait_in_tuples_bounds_the_wait(max_wait, algorithm):
     case = plain_case(500, 5000, [3] * 167, 3000, how="left", max_wait=max_wait)
     with opened_master("key", case.master, case.master_key) as master:
         unbounded = plain_case(500, 5000, [3] * 167, 3000, how="left")
-        assert check_case(master, unbounded, algorithm, memory=1 << 20).report["wait_tuples_max"] > 103
-        assert check_case(master, case, algorithm, memory=1 << 20).report["wait_tuples_max"] <= max_wait + 3
+        assert check_case(master, unbounded, algorithm, memory=1 << 18).report["wait_tuples_max"] > 103
+        assert check_case(master, case, algorithm, memory=1 << 18).report["wait_tuples_max"] <= max_wait + 3
 
 
 @every_algorithm

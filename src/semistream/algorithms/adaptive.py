@@ -43,7 +43,7 @@ from semistream.binned import Binned, Desk, bytes_of_bins
 from semistream.budget import Share
 from semistream.parts import bins, tiles
 from semistream.parts.memory import I32, I64
-from semistream.protocols import Found, Load, Reader, Recipe
+from semistream.protocols import Area, Found, Front, Load, Reader, Recipe
 from semistream.stream_rows import StreamRows, match_count
 from semistream.stream_side import Block
 from semistream.tile_front import KEY_BYTES, Lookups, TileFront, all_of, item_bytes_of, table_bytes
@@ -55,10 +55,7 @@ _SERVED_SHARE = 0.25  # of the waiting tuples, in one iteration
 _BINS_PER_TILE = 0.2  # a half-filled tile for every bin then wastes a tenth of the pool
 _CACHE_MOST = 7 / 8  # of the pool: somebody must be able to wait
 _LEAST_TILES, _LEAST_KEYS = 8, 16
-_REVIEWED = 1 / 4  # of the cache, in one iteration
-# What a byte of the cache must save, in bytes of waiting tuples. A hit also saves the processor more than half of the work, so less than
-# one; measured: benchmarks/README.md
-_WORTH = 1 / 3
+_REVIEWED = 1 / 4
 
 
 def _buffer_bytes(reader: Reader, memory_bytes: int, threads: int) -> int:
@@ -149,13 +146,12 @@ class Adaptive:
         self._lookups = [Lookups.of(slab, tuples, tuples) for _ in range(parts.threads)]
         record = bins.record_bytes(rows.codec.width, bool(rows.codec.cells)) + rows.heap_bytes
         self._item_bytes, self._record_bytes = item_bytes + KEY_BYTES, record
+        self._plenty = False  # of room: memory that nobody else wants may as well hold keys
         self._waiting_most = max(count, int(2 * parts.master_rows))
         if parts.master_rows * item_bytes * 1.05 < int(count * _CACHE_MOST) * (tile_bytes - item_bytes):
             self._read_all(reader)
 
-    @property
-    def front(self) -> None:
-        """See `answer`."""
+    front: Front | None = None  # see `answer`
 
     def answer(self, block: Block, thread: int) -> Generator[Found, None, Block]:
         """Answer what the cache knows, and tuples too wide to wait."""
@@ -180,6 +176,7 @@ class Adaptive:
 
     def strands(self) -> list[Iterator[Found]]:
         """Serve the bins that have waited longest, each thread some of them."""
+        self._plenty = int(self._tiles.state[tiles.FREE]) * 2 > self._tiles.link.size
         self._cache.review(_REVIEWED, self._hits_for_bytes(), self._binned.now)
         groups = deque(self._binned.choose(_SERVED_SHARE, self._binned.desks[0].picks.size))
         count = min(len(groups), len(self._binned.desks))
@@ -197,25 +194,24 @@ class Adaptive:
 
     def _served(self, load: Load, asked: I32, absent: I64) -> None:
         """Keep the keys of a load for which the cache inequality holds."""
-        plenty = int(self._tiles.state[tiles.FREE]) * 2 > self._tiles.link.size
         now, hits = self._binned.now, self._hits_for_bytes()
-        least = 1 if plenty else self._least_asked(self._item_bytes)
+        least = 1 if self._plenty else self._least_asked(self._item_bytes)
         self._cache.take_in(load, asked, least, hits, now)
         if absent.size:
             words, counts = np.unique(absent, return_counts=True)
-            least = 1 if plenty else self._least_asked(16 + KEY_BYTES)
+            least = 1 if self._plenty else self._least_asked(16 + KEY_BYTES)
             if (often := words[counts >= least]).size:
                 self._cache.take_in_absent(often, hits, now)
 
     def _least_asked(self, kept_bytes: float) -> int:
         """Tuples of one key that wait when its page is read have waited half the time on average."""
-        return max(1, math.ceil(2 * kept_bytes * _WORTH / self._record_bytes))
+        return max(1, math.ceil(2 * kept_bytes / self._record_bytes))
 
     def _hits_for_bytes(self) -> float:
         """Hits by which a byte of the cache earns its room, while one stream tuple passes."""
         if not self._binned.period:
             return 0.0  # nothing has been read yet
-        return 2 * _WORTH / (self._record_bytes * max(1.0, self._binned.period))
+        return 2 / (self._record_bytes * max(1.0, self._binned.period))
 
     def _read_all(self, reader: Reader) -> None:
         """The whole master fits: read it once."""
@@ -234,8 +230,12 @@ class _Alone:
 
     def __init__(self, recipe: Recipe) -> None:
         self._recipe = recipe
-        self.patience, self.area, self.front = recipe.patience, recipe.area, recipe.front
-        self.admit, self.step = recipe.admit, recipe.step
+        self.patience, self.front, self.admit, self.step = recipe.patience, recipe.front, recipe.admit, recipe.step
+
+    @property
+    def area(self) -> Area:
+        """Where its tuples wait."""
+        return self._recipe.area
 
     def answer(self, block: Block, thread: int) -> Generator[Found, None, Block]:
         """What the recipe's front answers."""
@@ -260,7 +260,7 @@ ALGORITHM = Algorithm(
     next_page="neighbouring pages of the bins with the longest waits",
     leaves="all tuples of these bins",
     keeps="keys for which the cache inequality holds, or the whole master",
-    bound="the oldest tuple leaves in every iteration",
+    bound="at most as many loads as tuples wait",
     needs_index=False,
     build=build,
     shares=shares,

@@ -19,7 +19,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import xxhash
-from numpy.typing import NDArray
 
 from semistream.errors import MasterCorrupt, MasterNotFound
 from semistream.keys import KeyCodec

@@ -23,7 +23,6 @@ from semistream.parts.memory import I64
 from semistream.protocols import Order
 from semistream.records import RowCodec
 
-
 _GAP_BUFFERED, _GAP_DIRECT = 32 << 10, 256 << 10
 
 

@@ -24,6 +24,7 @@ from semistream.parts import tiles as tile_lists
 from semistream.parts.compiler import kernel
 from semistream.parts.memory import I32, I64
 from semistream.parts.tiles import Tiles
+from semistream.parts.waits import bucket_of
 
 # numbers of a record
 WORD, STAMP, HEAP = 0, 1, 2
@@ -116,6 +117,20 @@ def list_tuples(bins: Bins, tiles: Tiles, one: int, cursor: I64, picks: I64, wor
         tile, cursor[1] = np.int64(tiles.link[tile]), 0
     cursor[0] = -2
     return count
+
+
+@kernel
+def add_waits(bins: Bins, tiles: Tiles, one: int, histogram: I64, now: int) -> int:
+    """Count how long the tuples of a bin have waited when the stream has come to position `now`; returns the longest wait."""
+    per_tile = bins.records.shape[0] // tiles.link.size
+    longest, tile = np.int64(0), np.int64(bins.head[one])
+    while tile >= 0:
+        for record in range(tile * per_tile, tile * per_tile + bins.filled[tile]):
+            wait = now - (bins.records[np.uint64(record), STAMP] >> 1)
+            histogram[np.uint64(bucket_of(wait))] += 1
+            longest = max(longest, wait)
+        tile = np.int64(tiles.link[tile])
+    return longest
 
 
 @kernel

@@ -126,8 +126,8 @@ _LOW = np.uint64(0xFFFFFFFF)
 def sum_of(words: NDArray[np.uint64]) -> np.uint64:
     """Checksum of 64-bit words: the sum of products of their halves, each half plus a key of its place (the NH family of hashes).
 
-    Two different pages have the same sum with a chance of 2^-32. All loops over pages are kernels, the sum is one too, and it runs at memory
-    speed: a library's hash, called page by page from Python, took a sixth of a join's time. Nothing in it can wrap.
+    Two different pages have the same sum with a chance of 2^-32. It runs at the speed of memory; a library's hash, called page by page from
+    Python, took a sixth of a join's time. Nothing in it can wrap.
     """
     total_low, total_high = np.uint64(words.size), np.uint64(0)
     for start in range(0, words.size, _KEY_LOW.size):

@@ -79,8 +79,9 @@ def words_up_to(words: I64, word: int) -> int:
     if word >= words[count - 1]:
         return np.int64(count)
     first = float(words[0])
-    low = min(np.int64((float(word) - first) / (float(words[count - 1]) - first) * (count - 1)), count - 1)
-    high = low
+    guess = np.int64((float(word) - first) / (float(words[count - 1]) - first) * (count - 1))
+    low: int = min(guess, np.int64(count - 1))
+    high: int = low
     if words[np.uint64(low)] <= word:
         high = min(low + _NEAR, count - 1)
         while low < high and words[np.uint64(low + 1)] <= word:

@@ -283,7 +283,7 @@ def empty_oldest(cache: TileCache, tiles: Tiles, memory: Memory, scratch: int, h
 def choose(memory: Memory, page_at: I64, width: int, asked: I32, least: int, cursor: I64, chosen: Chosen) -> int:
     """Keys of a load whose rows were asked for by at least so many tuples, until `chosen` is full; returns how many.
 
-    `cursor` (page, row) says where to go on. Only rows of words that lie in one page were asked for, so the rows of a word stand side by side.
+    `cursor` (page, row) says where to go on. Only words that lie in one page were asked for, so the rows of a word stand side by side.
     """
     base_row = np.int64(memory.b8[(page_at[0] >> 3) + 2])
     count = 0
