@@ -1,7 +1,8 @@
 """The commands of a story, performed on the real thing: a master on disk, `ss.Join`, and its recipe on a stage.
 
     master keys=1..12 rows_per_page=4    build a master and show its pages (also layout=heap; page_bytes=4096 lets a load have 3 pages)
-    join how=left                        a join in the smallest budget that works; every setting of `ss.Join` may be given
+    join how=left                        a join in the smallest budget that works; every setting of `ss.Join` may be given, and
+                                         `spare_bytes=50000` for that many more than the smallest budget
     arrive a=3 b=1                       a batch arrives: tuple a has key 3, b has key 1; `none` is a null key
     nothing, nothing 3                   nothing has arrived, once or three times: the join takes a step each time
     flow 5 x=7*2                         five times: a batch of two tuples with key 7 arrives, then nothing; they are called x1, x2, ... x10
@@ -35,6 +36,7 @@ from tests.stories.stage import Diary, watch
 
 STREAM = pa.schema([("key", pa.int64()), ("tuple", pa.int64())])
 PAGE_BYTES = 16384  # the smallest disk buffers hold one page of this size, so that a load is a page
+ROW_OVERHEAD_BYTES = 32  # of a row beside its text: the key's word, two cells, flags
 
 # What a recipe keeps of the master, for algorithms that keep something: shown as `keeps: ...` after every command.
 KEEPS: dict[str, Callable[[Any], str]] = {}
@@ -81,7 +83,8 @@ class Teller:
             for number, word in enumerate(words)
         ]
         page_bytes, rows_per_page = int(settings.get("page_bytes", PAGE_BYTES)), int(settings.get("rows_per_page", "4"))
-        wide = [bytes(page_bytes // rows_per_page - 96)] * len(keys)
+        room = (page_bytes - page.HEADER_BYTES) // rows_per_page - ROW_OVERHEAD_BYTES
+        wide = [bytes(room // 8 * 8 - len(label)) for label in labels]  # all rows have one size
         self._table = pa.table({"key": pa.array(keys, pa.int64()), "row": labels, "wide": pa.array(wide, pa.binary())})
         self._master = ss.build_master(
             self._folder / "story.master",
@@ -91,6 +94,10 @@ class Teller:
             page_bytes=page_bytes,
         )
         self._pages = read_pages(self._master)
+        held = len(self._pages[0])
+        assert held == min(rows_per_page, len(keys)), (
+            f"pages of {page_bytes} bytes hold {held} such rows; say that instead"
+        )
         self._diary = Diary([[label for _, label in rows] for rows in self._pages])
         self._gives([f"page {number}: {shorten(rows)}" for number, rows in enumerate(self._diary.pages)])
 
@@ -104,7 +111,8 @@ class Teller:
         if options.get("max_wait", "").isdigit():
             options["max_wait"] = int(options["max_wait"])
         trial = self._batch([("trial", 0)])
-        options.setdefault("memory", smallest_bytes(self._master, trial, **options))
+        spare_bytes = int(options.pop("spare_bytes", 0))
+        options.setdefault("memory", smallest_bytes(self._master, trial, **options) + spare_bytes)
         join = ss.Join(self._master, **options)
         list(join(iter([trial])))
         slots = join.report()["stream_slots"]
