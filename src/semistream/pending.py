@@ -35,10 +35,18 @@ _REFILL_ROWS = 4096  # admit that many at once: admitting a handful after every 
 class Pending:
     """Tuples that wait, within `given_bytes` of the slab."""
 
-    def __init__(self, slab: Slab, rows: StreamRows, given_bytes: int, matches: int, row_width: int) -> None:
+    def __init__(
+        self,
+        slab: Slab,
+        rows: StreamRows,
+        given_bytes: int,
+        matches: int,
+        row_width: int,
+        most: int | None = None,
+    ) -> None:
         self.codec, self._memory, self._row_width = rows.codec, slab.memory, row_width
         take = slab.take
-        self.slots = rows.slots_in(given_bytes)
+        self.slots = rows.slots_in(given_bytes) if most is None else max(1, min(most, rows.slots_in(given_bytes)))
         entries, record_bytes = stream_table.entries_for(self.slots), rows.record_bytes()
         at = slab.place("stream table", self.slots * record_bytes)
         records = slab.memory.b1[at:][: self.slots * record_bytes]

@@ -48,7 +48,7 @@ def _shares(reader: Reader, options: Options, rows: StreamRows, memory: int) -> 
     output_least = 32768 + reader.largest_page_bytes
     return [
         *reader.shares(),
-        *options.algorithm.shares(reader, memory),
+        *options.algorithm.shares_for(options.preset)(reader, memory),
         Share("input", int(piece_rows(memory, rows) * _piece_row_bytes(rows))),
         Share("output", output_least, weight=0.1, most=max(output_least, memory // 16)),
         *([Share("reorder", output_least, weight=0.5)] if options.ordered else []),

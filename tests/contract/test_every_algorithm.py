@@ -66,6 +66,15 @@ def cases_for(kind: str) -> st.SearchStrategy[Case]:
     return cases(SQL_KEYS, SQL_PAYLOADS).map(as_sqlite_keeps) if kind == "sqlite" else cases()
 
 
+@pytest.fixture(autouse=True)
+def _a_master_it_can_join(request):
+    """What needs rows in word order is refused elsewhere, which has a test of its own."""
+    told = request.node.callspec.params if hasattr(request.node, "callspec") else {}
+    ordered = "algorithm" in told and ALGORITHMS[told["algorithm"]].capabilities["word_order"]
+    if ordered and told.get("kind", "key") != "key" and "refused" not in request.node.name:
+        pytest.skip("needs rows in the order of their words")
+
+
 def open_files() -> int:
     """Files this process has open (Linux)."""
     return len(list(Path("/proc/self/fd").iterdir()))
@@ -282,6 +291,29 @@ def exactly_k(algorithm: str) -> None:
         assert [after - before for before, after in zip(steps, left, strict=True)] == [rounds] * 7
 
 
+def exactly_k_times_l(algorithm: str) -> None:
+    """A tuple stays for exactly one round of all segments, and a round reads every partition once."""
+    case = plain_case(40, 10_000, [], 3000, how="left")
+    absent = [case.items[0].slice(number, 1) for number in range(40) if case.stream["key0"][number].as_py() % 5 == 3]
+    with opened_master("key", case.master, case.master_key) as master:
+        join = ss.Join(master, on="key0", algorithm=algorithm, memory=1 << 18, how="left_anti")
+        list(join(iter(absent[:1])))
+        rounds, loads, steps = join.report()["steps"], join.report()["loads"], []
+        assert loads >= 3
+        assert rounds % loads == 0
+        assert rounds > loads, "a partition has several segments"
+
+        def one_by_one():
+            for batch in absent[:7]:
+                yield batch
+                steps.append((join.report()["steps"], join.report()["loads"]))
+                yield from [None] * (2 * rounds + 1)  # the next one does not find the scan where this one did
+
+        left = [(join.report()["steps"], join.report()["loads"]) for _ in join(one_by_one())]
+        assert [after[0] - before[0] for before, after in zip(steps, left, strict=True)] == [rounds] * 7
+        assert all(after[1] - before[1] in (loads, loads + 1) for before, after in zip(steps, left, strict=True))
+
+
 def one_leaves_a_load(algorithm: str) -> None:
     """Whoever chose the page leaves with it: there are never more steps than tuples."""
     for distinct in (1, 50, 10_000):
@@ -294,6 +326,7 @@ def one_leaves_a_load(algorithm: str) -> None:
 
 BOUNDS = {
     "exactly k iterations, k = partitions of the master": exactly_k,
+    "exactly k * l iterations, k = partitions of the master, l = segments of one": exactly_k_times_l,
     "at most as many loads as tuples wait": one_leaves_a_load,
 }
 
@@ -475,3 +508,28 @@ def test_a_preset_that_does_not_exist_is_refused(algorithm):
         with pytest.raises(CapabilityError) as error:
             ss.Join(master, on="key0", algorithm=algorithm, preset="fastest")
     assert (error.value.algorithm, error.value.capability) == (algorithm, "preset")
+
+
+@every_algorithm
+@pytest.mark.parametrize("kind", [kind for kind in MASTERS if kind != "key"])
+def test_an_algorithm_that_needs_word_order_is_refused_by_name_elsewhere(kind, algorithm):
+    case = plain_case(1, 1, [], 5)
+    case = as_sqlite_keeps(case) if kind == "sqlite" else case
+    with opened_master(kind, case.master, case.master_key) as master:
+        if not ALGORITHMS[algorithm].capabilities["word_order"]:
+            ss.Join(master, on="key0", algorithm=algorithm)
+            return
+        with pytest.raises(CapabilityError, match=f"{algorithm}.*order of their keys") as error:
+            ss.Join(master, on="key0", algorithm=algorithm)
+    assert (error.value.algorithm, error.value.capability) == (algorithm, "word_order")
+
+
+@every_algorithm
+@every_master
+def test_every_preset_gives_the_same_rows(kind, algorithm):
+    for case in (plain_case(120, 400, [1, 7, None, 64], 300, how="left"), crowded_case(how="left")):
+        case = as_sqlite_keeps(case) if kind == "sqlite" else case
+        with opened_master(kind, case.master, case.master_key) as master:
+            for preset in ALGORITHMS[algorithm].capabilities["presets"]:
+                for memory in (None, 1 << 19):
+                    check_case(master, replace(case, options=case.options | {"preset": preset}), algorithm, memory)

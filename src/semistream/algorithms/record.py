@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from semistream.budget import Share, Slab
+from semistream.parts.page import ALIGNMENT
 from semistream.pending import Pending
 from semistream.protocols import Buffer, Reader, Recipe
 from semistream.records import RowCodec
@@ -29,10 +30,15 @@ class Parts:
         """The disk buffer, in the bytes of that share."""
         return self.reader.buffer(self.slab, part, self.given[part])
 
-    def pending(self) -> Pending:
-        """The stream table, in the bytes of its share."""
+    def buffers(self, part: str, each_bytes: int) -> list[Buffer]:
+        """As many disk buffers of that size as the share has room for."""
+        count = (self.given[part] - ALIGNMENT) // each_bytes
+        return [self.reader.buffer(self.slab, part, each_bytes) for _ in range(count)]
+
+    def pending(self, most: int | None = None) -> Pending:
+        """The stream table, in the bytes of its share; at most so many tuples, if the recipe sets itself a limit."""
         matches = match_count(self.slab.total_bytes)
-        return Pending(self.slab, self.rows, self.given["stream table"], matches, self.master_codec.width)
+        return Pending(self.slab, self.rows, self.given["stream table"], matches, self.master_codec.width, most)
 
 
 Build: TypeAlias = Callable[[Parts], Recipe]
@@ -54,8 +60,13 @@ class Algorithm:
     build: Build = field(repr=False)
     shares: Shares = field(repr=False)
     presets: tuple[str, ...] = ("tuned",)
+    published_shares: Shares | None = field(default=None, repr=False)  # where the published sizes ask for others
     needs_word_order: bool = False
     threads: int = 1
+
+    def shares_for(self, preset: str) -> Shares:
+        """What its parts ask for with these parameters."""
+        return self.published_shares if preset == "published" and self.published_shares is not None else self.shares
 
     @property
     def capabilities(self) -> dict[str, bool | int | str | list[str]]:
