@@ -314,6 +314,28 @@ def exactly_k_times_l(algorithm: str) -> None:
         assert all(after[1] - before[1] in (loads, loads + 1) for before, after in zip(steps, left, strict=True))
 
 
+def one_look_up(algorithm: str) -> None:
+    """Whoever waits when a step begins has left when it ends."""
+    case, sizes = plain_case(40, 10_000, [], 3000), (1, 7, 20, 12)
+    pieces = cut(case.stream, sizes)
+    with opened_master("key", case.master, case.master_key) as master:
+        for preset in ALGORITHMS[algorithm].capabilities["presets"]:
+            join = ss.Join(master, on="key0", algorithm=algorithm, memory=1 << 18, how="left", preset=preset)
+            arrived = []
+
+            def paused(join=join, arrived=arrived):
+                for piece in pieces:
+                    yield piece
+                    arrived.append(join.report()["waiting"] + join.report()["rows_out"])
+                    yield None
+                    assert join.report()["waiting"] == 0
+
+            left = sum(batch.num_rows for batch in join(paused()))
+            assert arrived == [1, 8, 28, 40]
+            assert left == 40
+            assert join.report()["steps"] == (40 if preset == "published" else len(sizes))
+
+
 def one_leaves_a_load(algorithm: str) -> None:
     """Whoever chose the page leaves with it: there are never more steps than tuples."""
     for distinct in (1, 50, 10_000):
@@ -327,6 +349,7 @@ def one_leaves_a_load(algorithm: str) -> None:
 BOUNDS = {
     "exactly k iterations, k = partitions of the master": exactly_k,
     "exactly k * l iterations, k = partitions of the master, l = segments of one": exactly_k_times_l,
+    "one look-up": one_look_up,
     "at most as many loads as tuples wait": one_leaves_a_load,
 }
 

@@ -37,8 +37,10 @@ class Parts:
 
     def pending(self, most: int | None = None) -> Pending:
         """The stream table, in the bytes of its share; at most so many tuples, if the recipe sets itself a limit."""
-        matches = match_count(self.slab.total_bytes)
-        return Pending(self.slab, self.rows, self.given["stream table"], matches, self.master_codec.width, most)
+        matches, given = match_count(self.slab.total_bytes), self.given["stream table"]
+        if most is not None:
+            given = min(given, self.rows.bytes_for(most))
+        return Pending(self.slab, self.rows, given, matches, self.master_codec.width)
 
 
 Build: TypeAlias = Callable[[Parts], Recipe]
