@@ -140,10 +140,10 @@ class Pending:
 
     # ------------------------------------------------------------------------------------------------ probing
 
-    def probe(self, load: Load) -> Iterator[Found]:
-        """Pair every row of the load with every waiting tuple of its word."""
+    def probe(self, load: Load, whole: bool = False) -> Iterator[Found]:
+        """Pair every row of the load with every waiting tuple of its word; with `whole`, rows of words that are complete in it."""
         for picked, _ in self._sift(load):
-            yield from self._probe(picked)
+            yield from self._probe(_closed(picked, load.open_words) if whole else picked)
 
     def probe_word(self, load: Load, word: int) -> Iterator[Found]:
         """Pair the rows of one word with the tuples that wait for it."""

@@ -43,9 +43,9 @@ class StreamRows(NamedTuple):
         """Bytes of a waiting tuple's record."""
         return slots.record_bytes(self.codec.width, bool(self.codec.cells))
 
-    def slots_in(self, given_bytes: int) -> int:
-        """How many tuples may wait in so many bytes."""
-        return max(_LEAST_SLOTS, int((given_bytes - _PADDING) / self.slot_bytes()))
+    def slots_in(self, given_bytes: int, extra_bytes: int = 0) -> int:
+        """How many tuples may wait in so many bytes, if a recipe keeps `extra_bytes` for each."""
+        return max(_LEAST_SLOTS, int((given_bytes - _PADDING) / (self.slot_bytes() + extra_bytes)))
 
     def bytes_for(self, slots: int) -> int:
         """Bytes in which so many tuples may wait."""

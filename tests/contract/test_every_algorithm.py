@@ -49,7 +49,7 @@ from tests.contract.harness import (
     run_case,
     smallest_bytes,
 )
-from tests.contract.small_cases import crowded_case, full_case, plain_case
+from tests.contract.small_cases import crowded_case, drifting_case, full_case, plain_case
 from tests.key_kinds import KEY_KINDS, pools, taken
 from tests.reference import plain_rows, reference_join, same_multiset
 
@@ -158,6 +158,17 @@ def test_an_empty_stream_or_master_is_legal(stream_rows, master_rows, kind, algo
             for how in HOWS:
                 case = Case({}, held, items, table, "key0", ["key0"], options={"how": how})
                 check_case(master, case, algorithm, memory=1 << 18)
+
+
+@every_algorithm
+@every_master
+@pytest.mark.parametrize("max_wait", [None, 100])
+def test_a_stream_may_change_its_favourites(max_wait, kind, algorithm):
+    case = drifting_case(how="left", max_wait=max_wait)
+    case = as_sqlite_keeps(case) if kind == "sqlite" else case
+    with opened_master(kind, case.master, case.master_key) as master:
+        for memory in (1 << 17, 1 << 18):
+            assert check_case(master, case, algorithm, memory).report["bytes_used"] < case.master.nbytes
 
 
 @every_algorithm
@@ -336,6 +347,22 @@ def one_look_up(algorithm: str) -> None:
             assert join.report()["steps"] == (40 if preset == "published" else len(sizes))
 
 
+def eight_tables_of_arrivals(algorithm: str) -> None:
+    """A tuple nobody comes after leaves too, although all others are answered without it."""
+    rare, hot = 2999, [number % 40 for number in range(30_000)]
+    stream = stream_table({"key0": pa.array([rare, *hot], pa.int64())})
+    with opened_master("key", plain_case(1, 1, [], 3000).master, ["key0"]) as master:
+        for preset in ALGORITHMS[algorithm].capabilities["presets"]:
+            join = ss.Join(master, on="key0", algorithm=algorithm, memory=1 << 18, how="left", preset=preset)
+            out = [
+                (join.report()["tuples_in"], 0 in batch["s_row"].to_pylist())
+                for batch in join(iter(stream.to_batches(max_chunksize=200)))
+            ]
+            slots = join.report()["stream_slots"]
+            assert [arrived <= 8 * slots + 200 for arrived, is_rare in out if is_rare] == [True]
+            assert join.report()["wait_tuples_max"] <= 8 * slots + 200
+
+
 def one_leaves_a_load(algorithm: str) -> None:
     """Whoever chose the page leaves with it: there are never more steps than tuples."""
     for distinct in (1, 50, 10_000):
@@ -350,6 +377,7 @@ BOUNDS = {
     "exactly k iterations, k = partitions of the master": exactly_k,
     "exactly k * l iterations, k = partitions of the master, l = segments of one": exactly_k_times_l,
     "one look-up": one_look_up,
+    "eight tables full of arrivals": eight_tables_of_arrivals,
     "at most as many loads as tuples wait": one_leaves_a_load,
 }
 

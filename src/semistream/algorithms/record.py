@@ -35,9 +35,13 @@ class Parts:
         count = (self.given[part] - ALIGNMENT) // each_bytes
         return [self.reader.buffer(self.slab, part, each_bytes) for _ in range(count)]
 
-    def pending(self, most: int | None = None) -> Pending:
-        """The stream table, in the bytes of its share; at most so many tuples, if the recipe sets itself a limit."""
+    def pending(self, most: int | None = None, extra_bytes: int = 0) -> Pending:
+        """The stream table, in the bytes of its share; at most so many tuples, if the recipe sets itself a limit.
+
+        With `extra_bytes`, so many for each slot are left over for the recipe.
+        """
         matches, given = match_count(self.slab.total_bytes), self.given["stream table"]
+        given -= extra_bytes * self.rows.slots_in(given, extra_bytes)
         if most is not None:
             given = min(given, self.rows.bytes_for(most))
         return Pending(self.slab, self.rows, given, matches, self.master_codec.width)
