@@ -7,14 +7,14 @@ settled it.
     admit(block)        as many of the block's tuples as have room
     probe(load)         every row of the load against every pending tuple (scans)
     claim(load)         the same for rows in word order; tuples whose word is complete leave
-    probe_word(load, w) the rows of one word only
-    leave_word(w)       the tuples of a word leave, matched or not
+    probe_word(load, w) the rows of one word only; `probe_words` takes several
+    leave_word(w)       the tuples of a word leave, matched or not; `leave_words` takes several
     leave_oldest(n)     the oldest tuples leave, matched or not
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,10 @@ import pyarrow as pa
 
 from semistream import columns
 from semistream.budget import Slab
-from semistream.errors import BudgetError
 from semistream.parts import probing, row_heap, slots, stream_table, waits
 from semistream.parts.memory import I64
 from semistream.protocols import Found, Load
-from semistream.stream_rows import SETTLING_BYTES, StreamRows
+from semistream.stream_rows import SETTLING_BYTES, StreamRows, refuse_row
 from semistream.stream_side import NO_SLOTS, Block, Waiting
 
 _REFILL_ROWS = 4096  # admit that many at once: admitting a handful after every step costs more than it gains
@@ -69,6 +68,7 @@ class Pending:
         self._heads, self._gone = (take("matches", matches, np.int64) for _ in range(2))
         slab.charge("matches", SETTLING_BYTES * matches)
         self.refill = max(1, min(_REFILL_ROWS, self.slots // 16))
+        self.admitted = NO_SLOTS  # slots of the latest admission
         self.now = 0  # stream position: tuples that came before this one
         self.wait_histogram: I64 = np.zeros(waits.BUCKETS, np.int64)
         self.wait_max = 0
@@ -81,7 +81,11 @@ class Pending:
 
     def keys(self, word: int, names: list[str]) -> list[tuple[Any, ...]]:
         """The different keys that wait on a word, for masters that look keys up by value."""
-        chain = stream_table.chain_of(self.table, word)
+        return self.keys_of([word], names)
+
+    def keys_of(self, words: Iterable[int], names: list[str]) -> list[tuple[Any, ...]]:
+        """The different keys that wait on some words."""
+        chain = np.concatenate([NO_SLOTS, *(stream_table.chain_of(self.table, word) for word in words)])
         arrays = self.codec.unpack(self._memory, *self.side.places(chain), names)
         waiting = pa.table([columns.plain_array(array) for array in arrays], names=names)
         return [tuple(row.values()) for row in waiting.group_by(names).aggregate([]).to_pylist()]
@@ -93,6 +97,15 @@ class Pending:
     def oldest_word(self) -> int:
         """Word of the tuple that has waited longest."""
         return int(self.side.words[self.oldest()])
+
+    def oldest_words(self, count: int) -> I64:
+        """The different words of the oldest tuples, in order; those of `count` tuples at most."""
+        oldest = self._gone[: min(count, self._gone.size)]
+        return np.unique(self.side.words[oldest[: slots.oldest(self.records, self._ends, oldest)]])
+
+    def waits_for(self, word: int) -> bool:
+        """Whether somebody waits for a word."""
+        return int(stream_table.head_of(self.table, word)) >= 0
 
     def oldest_position(self) -> int:
         """Stream position of the tuple that has waited longest, or -1."""
@@ -111,7 +124,7 @@ class Pending:
             sizes = block.encoded.sizes[picks]
             fit = row_heap.room(self.heap, sizes)
             if not fit and not self.waiting:
-                self._refuse(int(sizes[0]))
+                refuse_row(int(sizes[0]), row_heap.capacity(self.heap), self._memory.b1.size)
             if fit < min(picks.size, self.refill) and self.waiting:
                 return 0
             picks, sizes = picks[:fit], sizes[:fit]
@@ -122,32 +135,26 @@ class Pending:
         self.codec.pack(block.encoded, picks, self._memory, *self.side.places(admitted))
         slots.enqueue(self.records, self._ends, admitted)
         self.now = block.position + int(picks[-1]) + 1
+        self.admitted = admitted
         return picks.size
-
-    def _refuse(self, size: int) -> None:
-        assert self.heap is not None
-        room = int(self.heap.state[row_heap.STOP] - self.heap.state[row_heap.START])
-        raise BudgetError(
-            f"stream rows: one row has {size} bytes of text or binary values and all waiting rows together may have {room}; "
-            f"give the join more memory (about {4 * size} bytes more) or drop the wide column",
-            part="stream rows",
-            needed_bytes=size,
-            smallest_bytes=self._memory.b1.size + 4 * size,
-        )
 
     # ------------------------------------------------------------------------------------------------ probing
 
-    def probe(self, load: Load) -> Iterator[Found]:
-        """Pair every row of the load with every waiting tuple of its word."""
+    def probe(self, load: Load, whole: bool = False) -> Iterator[Found]:
+        """Pair every row of the load with every waiting tuple of its word; with `whole`, rows of words that are complete in it."""
         for picked, _ in self._sift(load):
-            yield from self._probe(picked)
+            yield from self._probe(_closed(picked, load.open_words) if whole else picked)
 
     def probe_word(self, load: Load, word: int) -> Iterator[Found]:
         """Pair the rows of one word with the tuples that wait for it."""
-        if stream_table.head_of(self.table, word) < 0:
-            return
+        if self.waits_for(word):
+            yield from self.probe_words(load, np.array([word], np.int64))
+
+    def probe_words(self, load: Load, words: I64) -> Iterator[Found]:
+        """Pair the rows of some words, given in order, with the tuples that wait for them."""
         for picked, _ in self._sift(load):
-            rows = np.flatnonzero(picked.words == word)
+            places = np.minimum(words.searchsorted(picked.words), words.size - 1)
+            rows = np.flatnonzero(words[places] == picked.words)
             yield from self._probe(probing.Picked(*(array[rows] for array in picked)))
 
     def claim(self, load: Load) -> Iterator[Found]:
@@ -185,6 +192,19 @@ class Pending:
         if head >= 0:
             yield from self._leave(np.array([head], np.int64))
 
+    def leave_words(self, words: I64) -> Iterator[Found]:
+        """The tuples of some words leave, matched or not."""
+        for start in range(0, words.size, self._heads.size):
+            some = words[start : start + self._heads.size]
+            count = stream_table.detach_words(self.table, some, self._heads)
+            yield from self._leave(self._heads[:count])
+
+    def leave(self, picks: I64) -> Iterator[Found]:
+        """These tuples leave, matched or not."""
+        stream_table.detach(self.table, picks)
+        yield Found(self.side, NO_SLOTS, NO_SLOTS, NO_SLOTS, picks)
+        self._free(picks)
+
     def leave_oldest(self, count: int) -> Iterator[Found]:
         """The `count` oldest tuples leave, matched or not."""
         while count > 0:
@@ -192,9 +212,7 @@ class Pending:
             gone = gone[: slots.oldest(self.records, self._ends, gone)]
             if not gone.size:
                 return
-            stream_table.detach(self.table, gone)
-            yield Found(self.side, NO_SLOTS, NO_SLOTS, NO_SLOTS, gone)
-            self._free(gone)
+            yield from self.leave(gone)
             count -= gone.size
 
     def _pairs(self, count: int) -> Found:

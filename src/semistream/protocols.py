@@ -63,6 +63,13 @@ class Buffer(Protocol):
         """Bring pages first to stop - 1 into the buffer."""
 
 
+class KeyedBuffer(Buffer, Protocol):
+    """A disk buffer of a reader that `wants_keys`: it can also bring the rows of many keys by one question."""
+
+    def fetch(self, keys: Sequence[tuple[Any, ...]]) -> Iterator[Load]:
+        """All rows of these keys, a buffer full at a time."""
+
+
 class Reader(Protocol):
     """Pages of one version of a master."""
 

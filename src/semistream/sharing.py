@@ -57,7 +57,7 @@ def _shares(reader: Reader, options: Options, rows: StreamRows, memory: int) -> 
         waiting = algorithm.waiting_shares(reader, rows, memory, threads)
     return [
         *reader.shares(),
-        *options.algorithm.shares(reader, memory),
+        *options.algorithm.shares_for(options.preset)(reader, memory),
         Share("input", int(piece_rows(memory, rows) * _piece_row_bytes(rows))),
         Share(
             "output",

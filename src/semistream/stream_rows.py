@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import NamedTuple
 
 from semistream.budget import Share
+from semistream.errors import BudgetError
 from semistream.parts import row_heap, slots, stream_table
 from semistream.records import RowCodec
 
@@ -20,6 +22,17 @@ def match_count(memory_bytes: int) -> int:
     return max(64, min(8192, memory_bytes // 4096))
 
 
+def refuse_row(row_bytes: int, room_bytes: int, memory_bytes: int) -> None:
+    """A row that could never wait."""
+    raise BudgetError(
+        f"stream rows: one row has {row_bytes} bytes of text or binary values and all waiting rows together may have {room_bytes}; "
+        f"give the join more memory (about {4 * row_bytes} bytes more) or drop the wide column",
+        part="stream rows",
+        needed_bytes=row_bytes,
+        smallest_bytes=memory_bytes + 4 * row_bytes,
+    )
+
+
 class StreamRows(NamedTuple):
     """What the stream's rows need: their codec, and the heap bytes a typical row takes."""
 
@@ -30,9 +43,13 @@ class StreamRows(NamedTuple):
         """Bytes of a waiting tuple's record."""
         return slots.record_bytes(self.codec.width, bool(self.codec.cells))
 
-    def slots_in(self, given_bytes: int) -> int:
-        """How many tuples may wait in so many bytes."""
-        return max(_LEAST_SLOTS, int((given_bytes - _PADDING) / self.slot_bytes()))
+    def slots_in(self, given_bytes: int, extra_bytes: int = 0) -> int:
+        """How many tuples may wait in so many bytes, if a recipe keeps `extra_bytes` for each."""
+        return max(_LEAST_SLOTS, int((given_bytes - _PADDING) / (self.slot_bytes() + extra_bytes)))
+
+    def bytes_for(self, slots: int) -> int:
+        """Bytes in which so many tuples may wait."""
+        return ceil(slots * self.slot_bytes()) + _PADDING
 
     def slot_bytes(self) -> float:
         """Bytes a waiting tuple costs, everything counted."""

@@ -18,12 +18,12 @@ _NONE_MISSING: U8 = np.zeros(0, np.uint8)
 
 
 class KeyCheck(NamedTuple):
-    """What must be compared besides words: the columns of a batch that hold the key's bytes and its nulls, and where rows of both sides
-    show the key.
+    """What must be compared besides words: the column of a batch that shows the key, the one that shows whether there is one (another if
+    the key's bytes are a hidden column), and where rows of both sides show it.
     """
 
     column: int
-    nulls: int
+    null_column: int
     stream: KeyPlaces
     master: KeyPlaces
     null_safe: bool
@@ -75,8 +75,8 @@ class Block(NamedTuple):
     def same_keys(self, picks: I64, rows: RowSide, check: KeyCheck, same: U8) -> None:
         """See `Side`."""
         plain = self.encoded.plains[check.column]
-        valid = self.encoded.plains[check.nulls].valid
-        valid = _NONE_MISSING if valid is None else valid
+        present = self.encoded.plains[check.null_column].valid
+        valid = _NONE_MISSING if present is None else present
         places = (check.stream, check.master)
         same_plain_keys((plain.starts, plain.data, valid, picks), rows, places, check.null_safe, same)
 

@@ -190,7 +190,7 @@ class Workshop:
             return False
         arrived = self.area.oldest_position()
         if arrived < 0:
-            self._arrivals.clear()
+            self._arrivals.clear()  # nobody waits: a front may answer all that comes, for ever
             return False
         if wait.tuples is not None:
             return self._position - arrived > wait.tuples

@@ -49,7 +49,7 @@ from tests.contract.harness import (
     run_case,
     smallest_bytes,
 )
-from tests.contract.small_cases import crowded_case, full_case, plain_case
+from tests.contract.small_cases import crowded_case, drifting_case, full_case, plain_case
 from tests.key_kinds import KEY_KINDS, pools, taken
 from tests.reference import plain_rows, reference_join, same_multiset
 
@@ -64,6 +64,15 @@ every_master = pytest.mark.parametrize("kind", MASTERS)
 def cases_for(kind: str) -> st.SearchStrategy[Case]:
     """Cases that a master of this kind can hold."""
     return cases(SQL_KEYS, SQL_PAYLOADS).map(as_sqlite_keeps) if kind == "sqlite" else cases()
+
+
+@pytest.fixture(autouse=True)
+def _a_master_it_can_join(request):
+    """What needs rows in word order is refused elsewhere, which has a test of its own."""
+    told = request.node.callspec.params if hasattr(request.node, "callspec") else {}
+    ordered = "algorithm" in told and ALGORITHMS[told["algorithm"]].capabilities["word_order"]
+    if ordered and told.get("kind", "key") != "key" and "refused" not in request.node.name:
+        pytest.skip("needs rows in the order of their words")
 
 
 def open_files() -> int:
@@ -149,6 +158,17 @@ def test_an_empty_stream_or_master_is_legal(stream_rows, master_rows, kind, algo
             for how in HOWS:
                 case = Case({}, held, items, table, "key0", ["key0"], options={"how": how})
                 check_case(master, case, algorithm, memory=1 << 18)
+
+
+@every_algorithm
+@every_master
+@pytest.mark.parametrize("max_wait", [None, 100])
+def test_a_stream_may_change_its_favourites(max_wait, kind, algorithm):
+    case = drifting_case(how="left", max_wait=max_wait)
+    case = as_sqlite_keeps(case) if kind == "sqlite" else case
+    with opened_master(kind, case.master, case.master_key) as master:
+        for memory in (1 << 17, 1 << 18):
+            assert check_case(master, case, algorithm, memory).report["bytes_used"] < case.master.nbytes
 
 
 @every_algorithm
@@ -282,6 +302,67 @@ def exactly_k(algorithm: str) -> None:
         assert [after - before for before, after in zip(steps, left, strict=True)] == [rounds] * 7
 
 
+def exactly_k_times_l(algorithm: str) -> None:
+    """A tuple stays for exactly one round of all segments, and a round reads every partition once."""
+    case = plain_case(40, 10_000, [], 3000, how="left")
+    absent = [case.items[0].slice(number, 1) for number in range(40) if case.stream["key0"][number].as_py() % 5 == 3]
+    with opened_master("key", case.master, case.master_key) as master:
+        join = ss.Join(master, on="key0", algorithm=algorithm, memory=1 << 18, how="left_anti")
+        list(join(iter(absent[:1])))
+        rounds, loads, steps = join.report()["steps"], join.report()["loads"], []
+        assert loads >= 3
+        assert rounds % loads == 0
+        assert rounds > loads, "a partition has several segments"
+
+        def one_by_one():
+            for batch in absent[:7]:
+                yield batch
+                steps.append((join.report()["steps"], join.report()["loads"]))
+                yield from [None] * (2 * rounds + 1)  # the next one does not find the scan where this one did
+
+        left = [(join.report()["steps"], join.report()["loads"]) for _ in join(one_by_one())]
+        assert [after[0] - before[0] for before, after in zip(steps, left, strict=True)] == [rounds] * 7
+        assert all(after[1] - before[1] in (loads, loads + 1) for before, after in zip(steps, left, strict=True))
+
+
+def one_look_up(algorithm: str) -> None:
+    """Whoever waits when a step begins has left when it ends."""
+    case, sizes = plain_case(40, 10_000, [], 3000), (1, 7, 20, 12)
+    pieces = cut(case.stream, sizes)
+    with opened_master("key", case.master, case.master_key) as master:
+        for preset in ALGORITHMS[algorithm].capabilities["presets"]:
+            join = ss.Join(master, on="key0", algorithm=algorithm, memory=1 << 18, how="left", preset=preset)
+            arrived = []
+
+            def paused(join=join, arrived=arrived):
+                for piece in pieces:
+                    yield piece
+                    arrived.append(join.report()["waiting"] + join.report()["rows_out"])
+                    yield None
+                    assert join.report()["waiting"] == 0
+
+            left = sum(batch.num_rows for batch in join(paused()))
+            assert arrived == [1, 8, 28, 40]
+            assert left == 40
+            assert join.report()["steps"] == (40 if preset == "published" else len(sizes))
+
+
+def eight_tables_of_arrivals(algorithm: str) -> None:
+    """A tuple nobody comes after leaves too, although all others are answered without it."""
+    rare, hot = 2999, [number % 40 for number in range(30_000)]
+    stream = stream_table({"key0": pa.array([rare, *hot], pa.int64())})
+    with opened_master("key", plain_case(1, 1, [], 3000).master, ["key0"]) as master:
+        for preset in ALGORITHMS[algorithm].capabilities["presets"]:
+            join = ss.Join(master, on="key0", algorithm=algorithm, memory=1 << 18, how="left", preset=preset)
+            out = [
+                (join.report()["tuples_in"], 0 in batch["s_row"].to_pylist())
+                for batch in join(iter(stream.to_batches(max_chunksize=200)))
+            ]
+            slots = join.report()["stream_slots"]
+            assert [arrived <= 8 * slots + 200 for arrived, is_rare in out if is_rare] == [True]
+            assert join.report()["wait_tuples_max"] <= 8 * slots + 200
+
+
 def one_leaves_a_load(algorithm: str) -> None:
     """Whoever chose the page leaves with it: there are never more steps than tuples."""
     for distinct in (1, 50, 10_000):
@@ -294,6 +375,9 @@ def one_leaves_a_load(algorithm: str) -> None:
 
 BOUNDS = {
     "exactly k iterations, k = partitions of the master": exactly_k,
+    "exactly k * l iterations, k = partitions of the master, l = segments of one": exactly_k_times_l,
+    "one look-up": one_look_up,
+    "eight tables full of arrivals": eight_tables_of_arrivals,
     "at most as many loads as tuples wait": one_leaves_a_load,
 }
 
@@ -475,3 +559,28 @@ def test_a_preset_that_does_not_exist_is_refused(algorithm):
         with pytest.raises(CapabilityError) as error:
             ss.Join(master, on="key0", algorithm=algorithm, preset="fastest")
     assert (error.value.algorithm, error.value.capability) == (algorithm, "preset")
+
+
+@every_algorithm
+@pytest.mark.parametrize("kind", [kind for kind in MASTERS if kind != "key"])
+def test_an_algorithm_that_needs_word_order_is_refused_by_name_elsewhere(kind, algorithm):
+    case = plain_case(1, 1, [], 5)
+    case = as_sqlite_keeps(case) if kind == "sqlite" else case
+    with opened_master(kind, case.master, case.master_key) as master:
+        if not ALGORITHMS[algorithm].capabilities["word_order"]:
+            ss.Join(master, on="key0", algorithm=algorithm)
+            return
+        with pytest.raises(CapabilityError, match=f"{algorithm}.*order of their keys") as error:
+            ss.Join(master, on="key0", algorithm=algorithm)
+    assert (error.value.algorithm, error.value.capability) == (algorithm, "word_order")
+
+
+@every_algorithm
+@every_master
+def test_every_preset_gives_the_same_rows(kind, algorithm):
+    for case in (plain_case(120, 400, [1, 7, None, 64], 300, how="left"), crowded_case(how="left")):
+        case = as_sqlite_keeps(case) if kind == "sqlite" else case
+        with opened_master(kind, case.master, case.master_key) as master:
+            for preset in ALGORITHMS[algorithm].capabilities["presets"]:
+                for memory in (None, 1 << 19):
+                    check_case(master, replace(case, options=case.options | {"preset": preset}), algorithm, memory)

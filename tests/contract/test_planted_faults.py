@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from semistream import budget, columns, join, keys, stream_side
-from semistream.algorithms import meshjoin
+from semistream.algorithms import blocks, meshjoin, partitioned_join
 from semistream.errors import NoProgress
 from semistream.masters.page_buffer import PageBuffer
 from semistream.pending import Pending
@@ -70,9 +70,19 @@ def bounded_wait(algorithm: str) -> None:
     contract.test_max_wait_in_tuples_bounds_the_wait(10, algorithm)
 
 
+def changing_favourites(algorithm: str) -> None:
+    """What is kept in memory changes with the stream."""
+    contract.test_a_stream_may_change_its_favourites(100, "key", algorithm)
+
+
 def early_close(algorithm: str) -> None:
     """A consumer that goes away leaves nothing behind."""
     contract.test_closing_early_releases_everything("key", algorithm)
+
+
+def declared_bound(algorithm: str) -> None:
+    """Nobody stays longer than the algorithm says."""
+    contract.test_the_declared_bound_on_waiting_holds(algorithm)
 
 
 def same_again(algorithm: str) -> None:
@@ -267,6 +277,32 @@ def output_depends_on_chance(patch: Patch) -> None:
     patch.setattr(Settler, "flush", shuffled)
 
 
+def a_kept_block_answers_for_its_neighbours(patch: Patch) -> None:
+    start = blocks.Blocks.__init__
+
+    def careless(self, *parts):
+        start(self, *parts)
+        self._kept = self._kept._replace(continues=np.zeros_like(self._kept.continues))
+
+    patch.setattr(blocks.Blocks, "__init__", careless)
+
+
+def a_block_that_had_to_go_still_answers(patch: Patch) -> None:
+    offer = blocks.Blocks._offer
+
+    def lingering(self, block, load):
+        before = self._at.copy()
+        offer(self, block, load)
+        self._at[:] = np.where(self._at < 0, before, self._at)
+
+    patch.setattr(blocks.Blocks, "_offer", lingering)
+
+
+def who_comes_alone_waits_for_ever(patch: Patch) -> None:
+    """As printed: a range that never fills is never loaded."""
+    patch.setattr(partitioned_join, "_AGE_FILLS", 1 << 40)
+
+
 STAGES = ("meshjoin", "hybridjoin")  # the others are made of these, and of parts with tests of their own
 
 
@@ -284,6 +320,9 @@ PLANTED = [
     Planted(nobody_expires, into=("meshjoin",)),
     Planted(a_chunk_expires_one_partition_too_early, into=("meshjoin",)),
     Planted(a_chunk_takes_younger_tuples_of_its_keys_along, into=("meshjoin",)),
+    Planted(a_kept_block_answers_for_its_neighbours, into=("partitioned_join",)),
+    Planted(a_block_that_had_to_go_still_answers, changing_favourites, into=("partitioned_join",)),
+    Planted(who_comes_alone_waits_for_ever, declared_bound, into=("partitioned_join",)),
     Planted(a_full_stream_table_drops_tuples),
     Planted(unmatched_tuples_are_forgotten),
     Planted(a_key_counts_as_complete_at_the_edge_of_a_load, into=("hybridjoin",)),

@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semistream.errors import BudgetError
+from semistream.records import RowCodec
+from semistream.stream_rows import StreamRows
 from tests.core.waiting import SCHEMA, WITH_TEXT, Bench
 from tests.parts.made import ints
 
@@ -67,6 +69,30 @@ def test_one_word_is_probed_alone_and_then_leaves_matched_or_not(words, rows, wo
     assert bench.run(bench.pending.leave_word(word)) == ([], [])
 
 
+@given(
+    words=WORDS, rows=MASTER, some=st.sets(st.sampled_from([-5, 0, 2, 9]), min_size=1), matches=st.sampled_from([1, 4])
+)
+def test_some_words_are_probed_together_and_then_leave_matched_or_not(words, rows, some, matches):
+    bench, asked = Bench(matches=matches), ints(*sorted(some))
+    bench.admit(words)
+    pairs, gone = bench.run(bench.pending.probe_words(bench.load(rows), asked))
+    assert sorted(pairs) == [pair for pair in pairs_of(words, rows) if words[pair[0]] in some]
+    assert gone == []
+    pairs, gone = bench.run(bench.pending.leave_words(asked))
+    assert pairs == []
+    assert sorted(gone) == [n for n, word in enumerate(words) if word in some]
+    assert bench.by_age() == [n for n, word in enumerate(words) if word not in some]
+    assert [bench.pending.waits_for(word) for word in asked] == [False] * asked.size
+
+
+@given(words=WORDS, count=st.integers(0, 30), matches=st.sampled_from([3, 64]))
+def test_the_words_of_the_oldest_are_named_once_each_in_order(words, count, matches):
+    bench = Bench(matches=matches)
+    bench.admit(words)
+    assert bench.pending.oldest_words(count).tolist() == sorted(set(words[: min(count, matches)]))
+    assert {word for word in words if not bench.pending.waits_for(word)} == set()
+
+
 @given(words=WORDS, counts=st.lists(st.integers(0, 9), max_size=6), matches=st.sampled_from([1, 4]))
 def test_the_oldest_leave_first_whatever_their_words(words, counts, matches):
     bench, left = Bench(matches=matches), list(range(len(words)))
@@ -75,6 +101,16 @@ def test_the_oldest_leave_first_whatever_their_words(words, counts, matches):
         assert bench.run(bench.pending.leave_oldest(count)) == ([], left[:count])
         left = left[count:]
         assert bench.by_age() == left
+
+
+@given(words=WORDS, picked=st.sets(st.integers(0, 19), max_size=9))
+def test_tuples_leave_one_by_one_whoever_shares_their_word(words, picked):
+    bench, picked = Bench(), sorted(number for number in picked if number < len(words))
+    bench.admit(words)
+    slots = bench.pending.admitted
+    assert bench.numbers(slots) == list(range(len(words)))
+    assert bench.run(bench.pending.leave(slots[picked])) == ([], picked)
+    assert bench.by_age() == [number for number in range(len(words)) if number not in picked]
 
 
 TEXTS = st.lists(st.tuples(st.sampled_from([0, 1, 2, 3]), st.text(max_size=40)), max_size=12)
@@ -203,6 +239,15 @@ def test_the_keys_that_wait_on_a_word_are_named_once_each():
     assert sorted(bench.pending.keys(5, ["text"]), key=str) == [("a",), ("b",), (None,)]
     assert bench.pending.keys(6, ["text", "key"]) == [("c", 6)]
     assert bench.pending.keys(7, ["text"]) == []
+    assert sorted(bench.pending.keys_of([5, 7, 6], ["text"]), key=str) == [("a",), ("b",), ("c",), (None,)]
+    assert bench.pending.keys_of([], ["text"]) == []
+
+
+@pytest.mark.parametrize("heap_bytes", [0.0, 12.3])
+def test_so_many_tuples_wait_in_the_bytes_for_them(heap_bytes):
+    rows = StreamRows(RowCodec(WITH_TEXT if heap_bytes else SCHEMA), heap_bytes)
+    for slots in (16, 17, 100, 256_709):
+        assert rows.slots_in(rows.bytes_for(slots)) == slots
 
 
 def test_a_consumer_that_stops_early_leaves_the_rest_waiting():

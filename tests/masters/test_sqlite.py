@@ -130,8 +130,13 @@ def test_absent_keys_are_surely_absent_or_not_found(tmp_path: Path):
 
 
 def test_nan_is_looked_for_nowhere(tmp_path: Path):
-    master = ss.open_master(database(tmp_path, "id REAL PRIMARY KEY, x TEXT", [(n / 2, "x") for n in range(-9, 9)]))
-    reader, _, _ = attached(master)
+    rows = [(n / 2, "x") for n in range(-9, 9)]
+    master = ss.open_master(database(tmp_path, "id REAL PRIMARY KEY, x TEXT", [*rows, (None, "nobody")]))
+    reader, buffer, slab = attached(master)
+    nan, other = float("nan"), -float("nan")
+    assert [row for load in buffer.fetch([(nan,), (other,)]) for row in rows_in(master, slab, load)] == []
+    found = [row for load in buffer.fetch([(0.0,), (None,), (nan,), (-0.0,)]) for row in rows_in(master, slab, load)]
+    assert sorted(row["x"] for row in found) == ["nobody", "x"], "every row comes once"
     assert reader.look_up(0, [(float("nan"),)]) == []
     assert reader.look_up(0, [(-0.0,)]) == reader.look_up(0, [(0.0,)]) != []
 

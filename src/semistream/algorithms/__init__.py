@@ -8,12 +8,12 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from semistream.algorithms import adaptive, hybridjoin, meshjoin
+from semistream.algorithms import adaptive, hybridjoin, inlj, meshjoin, partitioned_join, r_meshjoin
 from semistream.algorithms.record import Algorithm
 from semistream.errors import CapabilityError, UsageError
 from semistream.protocols import Master
 
-_MODULES = (meshjoin, hybridjoin, adaptive)
+_MODULES = (inlj, meshjoin, r_meshjoin, partitioned_join, hybridjoin, adaptive)
 TABLE: dict[str, Algorithm] = {module.ALGORITHM.name: module.ALGORITHM for module in _MODULES}
 
 
@@ -21,7 +21,7 @@ def algorithms() -> list[Algorithm]:
     """All algorithms, with what each can do.
 
     >>> [algorithm.name for algorithm in algorithms()]
-    ['meshjoin', 'hybridjoin', 'adaptive']
+    ['inlj', 'meshjoin', 'r_meshjoin', 'partitioned_join', 'hybridjoin', 'adaptive']
     """
     return list(TABLE.values())
 

@@ -14,7 +14,8 @@ Next page: the next partition of the cycle. Leaves: the chunk that has seen k pa
 
 Departures from the print. Nothing expires before k chunks exist (printed pseudo-code elsewhere expires from the first iteration and loses
 almost everything). Tuples expire by identity and not by key: a chunk that removes its keys takes younger tuples of the same keys along.
-A chunk takes what has arrived; a small one costs nothing but its place in the ring.
+A chunk takes what has arrived; a small one costs nothing but its place in the ring. `preset="published"` has the disk buffer of the
+published runs and charges what they charged for a waiting tuple.
 
 >>> import pyarrow as pa, semistream as ss, tempfile
 >>> folder = tempfile.mkdtemp() + "/colours.master"
@@ -27,16 +28,19 @@ A chunk takes what has arrived; a small one costs nothing but its place in the r
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
+from semistream.algorithms import published
 from semistream.algorithms.record import Algorithm, Parts
 from semistream.budget import Share
-from semistream.protocols import Buffer, Found, Reader
+from semistream.protocols import Buffer, Found, Load, Reader
 from semistream.stream_side import Block
 
 _BUFFER_SHARE = 1 / 32
 _BUFFER_MOST = 512 << 10  # larger reads gain nothing: see the page-size curve in benchmarks/README.md
+_PUBLISHED_ROWS = 6069  # of the disk buffer, at 250 MB
 
 
 def shares(reader: Reader, memory_bytes: int) -> list[Share]:
@@ -47,22 +51,25 @@ def shares(reader: Reader, memory_bytes: int) -> list[Share]:
 
 
 class MeshJoin:
-    """MESHJOIN at work."""
+    """MESHJOIN at work. With several `segments` a partition is probed piece by piece, and a chunk comes and goes with each (R-MESHJOIN)."""
 
     front = None
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, segments: int = 1) -> None:
         self._pages, self._buffer = parts.reader.pages, parts.buffer()
-        self.area = self._pending = parts.pending()
-        self._partitions = max(1, _count_partitions(self._pages, self._buffer))
-        self._next_page = 0
-        self._chunks = np.zeros(
-            self._partitions, np.int64
-        )  # sizes, a ring: the chunk of this step lies where one leaves after it
+        self.area = self._pending = parts.pending(
+            published.slots(parts, _PUBLISHED_ROWS, published.MESHJOIN_TUPLE_BYTES)
+        )
+        lengths = _partition_lengths(self._pages, self._buffer)
+        self._partitions = max(1, len(lengths))
+        self._segments = max(1, min(segments, *lengths)) if lengths else 1
+        self._next_page = self._next_segment = 0
+        # sizes, a ring: the chunk of this step lies where one leaves after it
+        self._chunks = np.zeros(self._partitions * self._segments, np.int64)
         self._step = 0
         self._open = 0  # tuples in the chunk that still takes some
-        self._chunk_rows = -(-self._pending.slots // self._partitions)
-        self.patience = self._partitions + 1
+        self._chunk_rows = -(-self._pending.slots // self._chunks.size)
+        self.patience = self._chunks.size + 1
 
     def admit(self, block: Block) -> int:
         """A chunk takes its even share of the stream table."""
@@ -71,24 +78,31 @@ class MeshJoin:
         return taken
 
     def step(self) -> Iterator[Found]:
-        """Read one partition, probe it, and let the chunk go that has now seen all."""
-        self._chunks[self._step % self._partitions], self._open = self._open, 0
+        """Read one partition, or take the next segment of it, probe, and let the chunk go that has now seen all."""
+        self._chunks[self._step % self._chunks.size], self._open = self._open, 0
         self._step += 1
         if self._pages:
-            stop = self._buffer.stop_of(self._next_page)
-            load = self._buffer.read(self._next_page, stop)
+            yield from self._pending.probe(self._next_load())
+        if self._step >= self._chunks.size:  # nothing leaves before k chunks exist
+            yield from self._pending.leave_oldest(int(self._chunks[self._step % self._chunks.size]))
+
+    def _next_load(self) -> Load:
+        """The next segment; its partition is read when the first of them is due, and lies there for the others."""
+        stop = self._buffer.stop_of(self._next_page)
+        load = self._buffer.read(self._next_page, stop)
+        begin, end = (load.page_at.size * at // self._segments for at in (self._next_segment, self._next_segment + 1))
+        self._next_segment = (self._next_segment + 1) % self._segments
+        if not self._next_segment:
             self._next_page = stop % self._pages
-            yield from self._pending.probe(load)
-        if self._step >= self._partitions:  # nothing leaves before k chunks exist
-            yield from self._pending.leave_oldest(int(self._chunks[self._step % self._partitions]))
+        return load._replace(page_at=load.page_at[begin:end])
 
 
-def _count_partitions(pages: int, buffer: Buffer) -> int:
-    """Partitions are consecutive page ranges, each as long as the disk buffer allows."""
-    count, first = 0, 0
-    while first < pages:
-        count, first = count + 1, buffer.stop_of(first)
-    return count
+def _partition_lengths(pages: int, buffer: Buffer) -> list[int]:
+    """Pages of the partitions: consecutive page ranges, each as long as the disk buffer allows."""
+    bounds = [0]
+    while bounds[-1] < pages:
+        bounds.append(buffer.stop_of(bounds[-1]))
+    return [stop - first for first, stop in pairwise(bounds)]
 
 
 ALGORITHM = Algorithm(
@@ -102,4 +116,6 @@ ALGORITHM = Algorithm(
     needs_index=False,
     build=MeshJoin,
     shares=shares,
+    presets=("tuned", "published"),
+    published_shares=published.buffer_of(_PUBLISHED_ROWS),
 )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from semistream.budget import Share, Slab
+from semistream.parts.page import ALIGNMENT
 from semistream.pending import Pending
 from semistream.protocols import Buffer, Reader, Recipe
 from semistream.records import RowCodec
@@ -32,10 +33,21 @@ class Parts:
         """The disk buffer, in the bytes of that share."""
         return self.reader.buffer(self.slab, part, self.given[part])
 
-    def pending(self) -> Pending:
-        """The stream table, in the bytes of its share."""
-        matches = match_count(self.slab.total_bytes)
-        return Pending(self.slab, self.rows, self.given["stream table"], matches, self.master_codec.width)
+    def buffers(self, part: str, each_bytes: int) -> list[Buffer]:
+        """As many disk buffers of that size as the share has room for."""
+        count = (self.given[part] - ALIGNMENT) // each_bytes
+        return [self.reader.buffer(self.slab, part, each_bytes) for _ in range(count)]
+
+    def pending(self, most: int | None = None, extra_bytes: int = 0) -> Pending:
+        """The stream table, in the bytes of its share; at most so many tuples, if the recipe sets itself a limit.
+
+        With `extra_bytes`, so many for each slot are left over for the recipe.
+        """
+        matches, given = match_count(self.slab.total_bytes), self.given["stream table"]
+        given -= extra_bytes * self.rows.slots_in(given, extra_bytes)
+        if most is not None:
+            given = min(given, self.rows.bytes_for(most))
+        return Pending(self.slab, self.rows, given, matches, self.master_codec.width)
 
 
 Build: TypeAlias = Callable[[Parts], Recipe]
@@ -58,9 +70,14 @@ class Algorithm:
     build: Build = field(repr=False)
     shares: Shares = field(repr=False)
     presets: tuple[str, ...] = ("tuned",)
+    published_shares: Shares | None = field(default=None, repr=False)  # where the published sizes ask for others
     needs_word_order: bool = False
     threads: int = 1  # at most; an algorithm with several is `protocols.Stranded`
     waiting_shares: WaitingShares | None = field(default=None, repr=False)  # where tuples do not wait in `Pending`
+
+    def shares_for(self, preset: str) -> Shares:
+        """What its parts ask for with these parameters."""
+        return self.published_shares if preset == "published" and self.published_shares is not None else self.shares
 
     @property
     def capabilities(self) -> dict[str, bool | int | str | list[str]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from math import isnan
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -85,12 +86,15 @@ class SqliteBuffer:
             begin += len(section.bounds)
 
     def fetch(self, keys: Sequence[tuple[Any, ...]]) -> Iterator[Load]:
-        """All rows of these keys, a disk buffer full at a time; a key that the table lacks gives none."""
+        """All rows of these keys, once each, a disk buffer full at a time; a key that the table lacks gives none."""
         self._last = (-1, -1)
         places, section = self._master.key_places, self._sections[0]
+        # keys that differ may be the same to SQLite (0.0 and -0.0); NaN is a key that no table has, and would be taken for NULL
+        wanted = dict.fromkeys(tuple(stored(key[place]) for place in places) for key in keys)
+        asked = [key for key in wanted if not any(isinstance(value, float) and isnan(value) for value in key)]
         same = " AND ".join(f"t.{column} IS wanted.column{i}" for i, column in enumerate(section.columns, 1))
-        for start in range(0, len(keys), _KEYS_AT_ONCE):
-            some = [[stored(key[place]) for place in places] for key in keys[start : start + _KEYS_AT_ONCE]]
+        for start in range(0, len(asked), _KEYS_AT_ONCE):
+            some = asked[start : start + _KEYS_AT_ONCE]
             marks = ", ".join(["(" + ", ".join("?" * len(places)) + ")"] * len(some))
             query = f"FROM (VALUES {marks}) AS wanted CROSS JOIN {self._relation.sql} AS t ON {same}"
             for rows in self._some_rows(query, list(chain.from_iterable(some))):

@@ -33,6 +33,11 @@ def reset(heap: RowHeap, start: int, stop: int) -> None:
     heap.state[:] = (start, stop, start, 0)
 
 
+def capacity(heap: RowHeap) -> int:
+    """Bytes of the whole heap."""
+    return int(heap.state[STOP] - heap.state[START])
+
+
 @kernel
 def room(heap: RowHeap, sizes: I64) -> int:
     """How many rows of these sizes would fit, counting what compaction would free."""

@@ -176,10 +176,22 @@ def detach_word(table: StreamTable, word: int) -> int:
     """Take all tuples of a word out of the table; returns the first slot of their chain, or -1."""
     entry = find(table, word)
     if table.tag[entry] == 0:
-        return -1
-    head = table.entry_head[entry]
+        return np.int64(-1)
+    head = np.int64(table.entry_head[entry])
     drop_entry(table, entry)
     return head
+
+
+@kernel
+def detach_words(table: StreamTable, words: I64, heads: I64) -> int:
+    """Take all tuples of these words out of the table; `heads` gets the first slot of every chain. Returns how many there are."""
+    count = 0
+    for word in words:
+        head = detach_word(table, word)
+        if head >= 0:
+            heads[count] = head
+            count += 1
+    return count
 
 
 @kernel
