@@ -21,10 +21,11 @@ def match_count(memory_bytes: int) -> int:
 
 
 class StreamRows(NamedTuple):
-    """What the stream's rows need: their codec, and the heap bytes a typical row takes."""
+    """What the stream's rows need: their codec, the heap bytes a typical row takes, and how many a recipe wants to wait at most."""
 
     codec: RowCodec
     heap_bytes: float
+    most_slots: int | None = None
 
     def record_bytes(self) -> int:
         """Bytes of a waiting tuple's record."""

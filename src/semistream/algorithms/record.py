@@ -25,14 +25,17 @@ class Parts:
     key_names: list[str]
     preset: str
 
-    def buffer(self, part: str = "disk buffer") -> Buffer:
-        """The disk buffer, in the bytes of that share."""
-        return self.reader.buffer(self.slab, part, self.given[part])
+    def buffer(self, part: str = "disk buffer", most_bytes: int | None = None) -> Buffer:
+        """The disk buffer, in the bytes of that share, or in fewer that hold every page."""
+        given = self.given[part]
+        if most_bytes is not None:
+            given = min(given, max(most_bytes, self.reader.largest_page_bytes + 8192))
+        return self.reader.buffer(self.slab, part, given)
 
-    def pending(self) -> Pending:
+    def pending(self, most_slots: int | None = None) -> Pending:
         """The stream table, in the bytes of its share."""
-        matches = match_count(self.slab.total_bytes)
-        return Pending(self.slab, self.rows, self.given["stream table"], matches, self.master_codec.width)
+        matches, rows = match_count(self.slab.total_bytes), self.rows._replace(most_slots=most_slots)
+        return Pending(self.slab, rows, self.given["stream table"], matches, self.master_codec.width)
 
 
 Build: TypeAlias = Callable[[Parts], Recipe]
