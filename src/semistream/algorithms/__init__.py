@@ -8,12 +8,12 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from semistream.algorithms import hybridjoin, hybridjoin_l, hybridjoin_pq, meshjoin
+from semistream.algorithms import hybridjoin, hybridjoin_l, hybridjoin_lwf, hybridjoin_pq, meshjoin
 from semistream.algorithms.record import Algorithm
 from semistream.errors import CapabilityError, UsageError
 from semistream.protocols import Master
 
-_MODULES = (meshjoin, hybridjoin, hybridjoin_l, hybridjoin_pq)
+_MODULES = (meshjoin, hybridjoin, hybridjoin_l, hybridjoin_pq, hybridjoin_lwf)
 TABLE: dict[str, Algorithm] = {module.ALGORITHM.name: module.ALGORITHM for module in _MODULES}
 
 
@@ -21,7 +21,7 @@ def algorithms() -> list[Algorithm]:
     """All algorithms, with what each can do.
 
     >>> [algorithm.name for algorithm in algorithms()]
-    ['meshjoin', 'hybridjoin', 'hybridjoin_l', 'hybridjoin_pq']
+    ['meshjoin', 'hybridjoin', 'hybridjoin_l', 'hybridjoin_pq', 'hybridjoin_lwf']
     """
     return list(TABLE.values())
 
