@@ -76,7 +76,7 @@ class Pending:
         self.mark: I64 | None = None  # a place in the arrival queue that somebody wants to be kept
         self.now = 0  # stream position: tuples that came before this one
         self.wait_histogram: I64 = np.zeros(waits.BUCKETS, np.int64)
-        self.wait_max = 0
+        self.wait_max, self.hurry = 0, False
         stream_table.reset(self.table)
 
     @property

@@ -124,6 +124,7 @@ class Area(Protocol):
     slots: int  # tuples that can wait at once
     wait_histogram: I64
     wait_max: int
+    hurry: bool  # the oldest tuple has waited for as long as it may: it is to be served next
 
     @property
     def waiting(self) -> int:

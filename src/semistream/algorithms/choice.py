@@ -11,6 +11,7 @@ that positions are scaled by the share that entered.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
@@ -72,6 +73,10 @@ class OldestFirst:
         """Tuples that entered since the oldest did."""
         since = self.pending.now - self.pending.oldest_position()
         return since * self.arrivals / max(1, self.pending.now)
+
+    def is_due(self, most_age: float = math.inf) -> bool:
+        """Whether the oldest tuple has waited for more stream tables of tuples than that, or for as long as the user allows."""
+        return self.pending.hurry or self.age() > most_age * self.pending.slots
 
     def loaded(self, begin: int, end: int, load: Load, left: int) -> Iterator[Found]:
         """Nobody else leaves."""

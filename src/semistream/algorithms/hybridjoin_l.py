@@ -74,7 +74,7 @@ class FixedPlace:
 
     def next(self) -> Turn:
         """The marked tuple's word, or that of an oldest one that has waited too long."""
-        if self._oldest.age() > self._most_age * self._pending.slots:
+        if self._oldest.is_due(self._most_age):
             return self._oldest.next()
         marked = queue_mark.settle(self._pending.records, self._mark, self._place)
         return Turn(int(self._pending.side.words[marked]))

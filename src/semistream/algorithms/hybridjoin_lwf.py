@@ -86,7 +86,7 @@ class LongestWait:
 
     def next(self) -> Turn:
         """A word of the pages that are next, or that of an oldest tuple that has waited too long."""
-        if self._oldest.age() > self._most_age * self._pending.slots:
+        if self._oldest.is_due(self._most_age):
             return self._oldest.next()
         group = page_waits.longest_wait(self._waits, self._pending.now, self._product)
         return Turn(int(self._pending.side.words[self._waits.head[group]]))

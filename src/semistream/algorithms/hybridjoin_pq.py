@@ -91,7 +91,7 @@ class DueFirst:
         """The pages that are due, else the oldest tuple's word."""
         pages = self._pages
         at = due_pages.soonest(pages)
-        if at >= 0 and pages.due[at] <= self._oldest.arrivals:
+        if at >= 0 and pages.due[at] <= self._oldest.arrivals and not self._oldest.is_due():
             pages.due[at] = np.inf  # until they are loaded
             return Turn(None, (int(pages.first[at]), int(pages.stop[at])))
         self._age = self._oldest.age()
