@@ -10,6 +10,7 @@ settled it.
     probe_word(load, w) the rows of one word only; `probe_words` takes several
     leave_word(w)       the tuples of a word leave, matched or not; `leave_words` takes several
     leave_oldest(n)     the oldest tuples leave, matched or not
+    leave_chains(heads) tuples leave that a kernel has detached
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import pyarrow as pa
 
 from semistream import columns
 from semistream.budget import Slab
-from semistream.parts import probing, row_heap, slots, stream_table, waits
+from semistream.parts import probing, queue_mark, row_heap, slots, stream_table, waits
 from semistream.parts.memory import I64
 from semistream.protocols import Found, Load
 from semistream.stream_rows import SETTLING_BYTES, StreamRows, refuse_row
@@ -69,9 +70,10 @@ class Pending:
         slab.charge("matches", SETTLING_BYTES * matches)
         self.refill = max(1, min(_REFILL_ROWS, self.slots // 16))
         self.admitted = NO_SLOTS  # slots of the latest admission
+        self.mark: I64 | None = None  # a place in the arrival queue that somebody wants to be kept
         self.now = 0  # stream position: tuples that came before this one
         self.wait_histogram: I64 = np.zeros(waits.BUCKETS, np.int64)
-        self.wait_max = 0
+        self.wait_max, self.hurry = 0, False
         stream_table.reset(self.table)
 
     @property
@@ -134,8 +136,7 @@ class Pending:
             row_heap.reserve(self.heap, self._memory, self._heap_at, admitted, sizes)
         self.codec.pack(block.encoded, picks, self._memory, *self.side.places(admitted))
         slots.enqueue(self.records, self._ends, admitted)
-        self.now = block.position + int(picks[-1]) + 1
-        self.admitted = admitted
+        self.now, self.admitted = block.position + int(picks[-1]) + 1, admitted
         return picks.size
 
     # ------------------------------------------------------------------------------------------------ probing
@@ -169,7 +170,7 @@ class Pending:
                 cursor[2] = 0
                 pairs = probing.claim(self.table, picked, cursor, self._found, self._heads, more)
                 yield self._pairs(pairs)
-                yield from self._leave(self._heads[: int(cursor[2])])
+                yield from self.leave_chains(self._heads[: int(cursor[2])])
             carried = int(picked.words[-1]) if more and picked.words.size else None
 
     def _probe(self, picked: probing.Picked) -> Iterator[Found]:
@@ -190,14 +191,14 @@ class Pending:
         """The tuples of a word leave, matched or not."""
         head = stream_table.detach_word(self.table, word)
         if head >= 0:
-            yield from self._leave(np.array([head], np.int64))
+            yield from self.leave_chains(np.array([head], np.int64))
 
     def leave_words(self, words: I64) -> Iterator[Found]:
         """The tuples of some words leave, matched or not."""
         for start in range(0, words.size, self._heads.size):
             some = words[start : start + self._heads.size]
             count = stream_table.detach_words(self.table, some, self._heads)
-            yield from self._leave(self._heads[:count])
+            yield from self.leave_chains(self._heads[:count])
 
     def leave(self, picks: I64) -> Iterator[Found]:
         """These tuples leave, matched or not."""
@@ -220,7 +221,8 @@ class Pending:
             self.side, self._found.words[:count], self._found.row_at[:count], self._found.heap_at[:count], NO_SLOTS
         )
 
-    def _leave(self, heads: I64) -> Iterator[Found]:
+    def leave_chains(self, heads: I64) -> Iterator[Found]:
+        """The tuples of detached chains leave, matched or not."""
         while heads.size and (count := stream_table.unchain(self.table, heads, self._gone)):
             gone = self._gone[:count]
             yield Found(self.side, NO_SLOTS, NO_SLOTS, NO_SLOTS, gone)
@@ -229,7 +231,10 @@ class Pending:
     def _free(self, gone: I64) -> None:
         longest = waits.add_waits(self.wait_histogram, self.side.stamps, gone, self.now)
         self.wait_max = max(self.wait_max, longest)
-        slots.dequeue(self.records, self._ends, gone)
+        if self.mark is None:
+            slots.dequeue(self.records, self._ends, gone)
+        else:
+            queue_mark.dequeue(self.records, self._ends, self.mark, gone)
         if self.heap is not None:
             row_heap.release(self.heap, self._memory, self._heap_at, gone)
         stream_table.free(self.table, gone)

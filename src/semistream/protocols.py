@@ -136,6 +136,7 @@ class Area(Protocol):
     """Where tuples wait: what a report, and the loop, must know of it."""
 
     slots: int  # tuples that can wait at once
+    hurry: bool  # the oldest tuple has waited for as long as it may: it is to be served next
 
     @property
     def waiting(self) -> int:

@@ -184,7 +184,11 @@ class Workshop:
             self._arrivals.append((position, now))
 
     def overdue(self) -> bool:
-        """Whether the oldest tuple has waited longer than `max_wait`."""
+        """Whether the oldest tuple has waited longer than `max_wait`; the recipe is told."""
+        self.area.hurry = self._is_overdue()
+        return self.area.hurry
+
+    def _is_overdue(self) -> bool:
         wait = self._options.wait
         if wait.tuples is None and wait.seconds is None:
             return False

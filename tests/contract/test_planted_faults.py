@@ -15,7 +15,8 @@ import pyarrow as pa
 import pytest
 
 from semistream import budget, columns, join, keys, stream_side
-from semistream.algorithms import blocks, meshjoin, partitioned_join
+from semistream.algorithms import blocks, hybridjoin_lwf, meshjoin, partitioned_join
+from semistream.algorithms.choice import OldestFirst
 from semistream.errors import NoProgress
 from semistream.masters.page_buffer import PageBuffer
 from semistream.pending import Pending
@@ -75,14 +76,14 @@ def changing_favourites(algorithm: str) -> None:
     contract.test_a_stream_may_change_its_favourites(100, "key", algorithm)
 
 
+def declared_bound(algorithm: str) -> None:
+    """Nobody waits longer than the algorithm declares."""
+    contract.test_the_declared_bound_on_waiting_holds(algorithm)
+
+
 def early_close(algorithm: str) -> None:
     """A consumer that goes away leaves nothing behind."""
     contract.test_closing_early_releases_everything("key", algorithm)
-
-
-def declared_bound(algorithm: str) -> None:
-    """Nobody stays longer than the algorithm says."""
-    contract.test_the_declared_bound_on_waiting_holds(algorithm)
 
 
 def same_again(algorithm: str) -> None:
@@ -129,6 +130,20 @@ def a_chunk_takes_younger_tuples_of_its_keys_along(patch: Patch) -> None:
                 yield from self.leave_word(self.oldest_word())
 
     patch.setattr(Pending, "leave_oldest", by_key)
+
+
+def the_age_limit_is_forgotten(patch: Patch) -> None:
+    """As printed: a tuple that the look-up position has passed waits for somebody else to need its page."""
+    patch.setattr(OldestFirst, "age", lambda self: 0.0)
+
+
+def words_on_two_loads_leave_with_one(patch: Patch) -> None:
+    sweep = hybridjoin_lwf.LongestWait._sweep
+
+    def careless(self, group, edges, open_words):
+        return sweep(self, group, edges, np.zeros(4, np.int64))
+
+    patch.setattr(hybridjoin_lwf.LongestWait, "_sweep", careless)
 
 
 def a_full_stream_table_drops_tuples(patch: Patch) -> None:
@@ -323,6 +338,8 @@ PLANTED = [
     Planted(a_kept_block_answers_for_its_neighbours, into=("partitioned_join",)),
     Planted(a_block_that_had_to_go_still_answers, changing_favourites, into=("partitioned_join",)),
     Planted(who_comes_alone_waits_for_ever, declared_bound, into=("partitioned_join",)),
+    Planted(the_age_limit_is_forgotten, declared_bound, into=("hybridjoin_l",)),
+    Planted(words_on_two_loads_leave_with_one, into=("hybridjoin_lwf",)),
     Planted(a_full_stream_table_drops_tuples),
     Planted(unmatched_tuples_are_forgotten),
     Planted(a_key_counts_as_complete_at_the_edge_of_a_load, into=("hybridjoin",)),

@@ -178,3 +178,17 @@ def test_one_slot_is_enough():
         stream_table.detach(table, ints(0))
         stream_table.free(table, ints(0))
     assert table.state.tolist()[1:3] == [0, 0]
+
+
+def test_back_links_can_serve_another_chain():
+    table = new_table(8)
+    links = stream_table.take_back_links(table)
+    first = admitted(table, [7, 8, 7])
+    assert links[first].tolist() == [-1] * 3
+    links[first] = 5
+    second = admitted(table, [7, 9])
+    assert links[first].tolist() == [5] * 3
+    assert chain(table, 7) == [second[0], first[2], first[0]]
+    stream_table.reset(table)
+    (old, new) = admitted(table, [1, 1])
+    assert table.slots.links[old, 1] == new

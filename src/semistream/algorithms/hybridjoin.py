@@ -32,57 +32,75 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from semistream.algorithms import published
+from semistream.algorithms.choice import Choice, OldestFirst, Turn
 from semistream.algorithms.record import Algorithm, Parts
 from semistream.budget import Share
 from semistream.protocols import Found, Reader
 from semistream.stream_side import Block
 
-_BUFFER_MOST = 64 << 10  # about 500 rows of 120 bytes, the papers' choice and near the optimum of the page-size curve
-_PUBLISHED_ROWS = 500  # of the disk buffer
+BUFFER_MOST = 64 << 10  # about 500 rows of 120 bytes, the papers' choice and near the optimum of the page-size curve
 
 
 def shares(reader: Reader, memory_bytes: int) -> list[Share]:
     """One partition at a time lies in memory; the rest is for waiting tuples."""
     least = reader.largest_page_bytes + 8192
-    return [Share("disk buffer", least, weight=1.0, most=max(least, min(_BUFFER_MOST + 8192, memory_bytes // 8)))]
+    return [Share("disk buffer", least, weight=1.0, most=max(least, min(BUFFER_MOST + 8192, memory_bytes // 8)))]
 
 
 class HybridJoin:
-    """HYBRIDJOIN at work."""
+    """HYBRIDJOIN at work. `choice` says which pages are next; `published_rows` is the disk buffer of the preset of that name."""
 
-    patience = 1
     front = None
 
-    def __init__(self, parts: Parts) -> None:
-        self._reader, self._buffer = parts.reader, parts.buffer()
+    def __init__(self, parts: Parts, choice: Choice | None = None, published_rows: int = 500) -> None:
+        self._choice = choice = choice or OldestFirst()
+        most_bytes = published_rows * (parts.master_codec.width + 8) if parts.preset == "published" else None
+        self._reader, self._buffer = parts.reader, parts.buffer(most_bytes=most_bytes)
         self.area = self._pending = parts.pending(
-            published.slots(parts, _PUBLISHED_ROWS, published.HYBRIDJOIN_TUPLE_BYTES)
+            published.slots(parts, published_rows, published.HYBRIDJOIN_TUPLE_BYTES)
         )
         self._key_names = parts.key_names
         self._claimed = (0, 0, -1)  # what was claimed last, and when: nobody new came, nobody new can match
+        choice.start(parts, self._buffer, self._pending)
+        self.patience = choice.patience
 
     def admit(self, block: Block) -> int:
         """Take what has room."""
-        return self._pending.admit(block, block.picks.size)
+        taken = self._pending.admit(block, block.picks.size)
+        if taken:
+            self._choice.entered(self._pending.admitted)
+        return taken
 
     def step(self) -> Iterator[Found]:
-        """Serve the oldest waiting tuple, and with it all that its partition can serve."""
+        """Serve what the choice says, and with it all that its partition can serve."""
         if not self._pending.waiting:
             return
-        word = self._pending.oldest_word()
-        keys = self._pending.keys(word, self._key_names) if self._reader.wants_keys else []
-        done = 0  # pages below have been probed: no row may answer twice
-        for first, stop in self._reader.look_up(word, keys):
+        turn = self._choice.next()
+        for begin, end in self._partitions(turn):
+            load = self._buffer.read(begin, end)
+            if self._reader.runs and self._claimed != (begin, end, self._pending.now):
+                left = self._pending.waiting
+                yield from self._pending.claim(load)
+                self._claimed = begin, end, self._pending.now
+                yield from self._choice.loaded(begin, end, load, left - self._pending.waiting)
+            if turn.word is not None:
+                yield from self._pending.probe_word(load, turn.word)
+        if turn.word is not None:
+            yield from self._pending.leave_word(turn.word)
+            self._choice.left(turn.word)
+
+    def _partitions(self, turn: Turn) -> Iterator[tuple[int, int]]:
+        """The pages to load, in order; none twice, as no row may answer twice."""
+        done = 0
+        for first, stop in [turn.pages] if turn.word is None else self._look_up(turn.word):
             while first < stop:
                 begin, end = self._buffer.partition(first, stop)
-                begin = max(begin, done)
-                load = self._buffer.read(begin, end)
-                if self._reader.runs and self._claimed != (begin, end, self._pending.now):
-                    yield from self._pending.claim(load)
-                    self._claimed = begin, end, self._pending.now
-                yield from self._pending.probe_word(load, word)
+                yield max(begin, done), end
                 first = done = end
-        yield from self._pending.leave_word(word)
+
+    def _look_up(self, word: int) -> list[tuple[int, int]]:
+        keys = self._pending.keys(word, self._key_names) if self._reader.wants_keys else []
+        return self._reader.look_up(word, keys)
 
 
 ALGORITHM = Algorithm(
@@ -97,5 +115,4 @@ ALGORITHM = Algorithm(
     build=HybridJoin,
     shares=shares,
     presets=("tuned", "published"),
-    published_shares=published.buffer_of(_PUBLISHED_ROWS),
 )

@@ -34,7 +34,7 @@ from semistream.algorithms.serving import WordServer
 from semistream.budget import Share
 from semistream.parts import word_pages
 from semistream.parts.memory import I64
-from semistream.protocols import Found, KeyedBuffer, Load, Reader
+from semistream.protocols import Found, KeyedBuffer, Load, Order, Reader
 from semistream.stream_side import Block
 
 _BUFFER_MOST = 512 << 10  # larger reads gain nothing: see the page-size curve in benchmarks/README.md
@@ -96,17 +96,17 @@ class Inlj:
         if not self._pending.waiting:
             return
         if self._reader.order is not None:
-            yield from self._everybody(*self._reader.order)
+            yield from self._everybody(self._reader.order)
             return
         words = self._pending.oldest_words(_LOOK_UPS)
         for load in self._fetch(words) if self._reader.wants_keys else self._look_up(words):
             yield from self._pending.probe_words(load, words)
         yield from self._pending.leave_words(words)
 
-    def _everybody(self, first_words: I64, continues: np.ndarray) -> Iterator[Found]:
+    def _everybody(self, order: Order) -> Iterator[Found]:
         """One pass over all pages that hold a waiting key; who waits after it has no match."""
         self._marks[:] = 0
-        word_pages.mark_pages(self._pending.table, first_words, continues, self._marks)
+        word_pages.mark_pages(self._pending.table, order.first_words, order.continues, self._marks)
         for load in self._marked():
             yield from self._pending.claim(load)
             yield from self._server.serve_open(load)

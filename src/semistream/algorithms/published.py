@@ -26,8 +26,11 @@ def buffer_of(rows: int) -> Shares:
     return shares
 
 
+def slots_in(memory_bytes: int, rows: int, tuple_bytes: int) -> int:
+    """How many tuples wait in what is left of a memory beside so many master rows, by the published charges."""
+    return max(1, (memory_bytes - rows * ROW_BYTES) // tuple_bytes)
+
+
 def slots(parts: Parts, rows: int, tuple_bytes: int) -> int | None:
-    """How many tuples wait: what is left of all memory beside so many master rows, by the published charge. None: no limit of this kind."""
-    if parts.preset != "published":
-        return None
-    return (parts.slab.total_bytes - rows * ROW_BYTES) // tuple_bytes
+    """As `slots_in`, for a recipe with the published preset; None: no limit of this kind."""
+    return slots_in(parts.slab.total_bytes, rows, tuple_bytes) if parts.preset == "published" else None

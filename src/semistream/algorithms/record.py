@@ -29,9 +29,12 @@ class Parts:
     master_rows: int
     master_row_bytes: float  # of a packed row, on average
 
-    def buffer(self, part: str = "disk buffer") -> Buffer:
-        """The disk buffer, in the bytes of that share."""
-        return self.reader.buffer(self.slab, part, self.given[part])
+    def buffer(self, part: str = "disk buffer", most_bytes: int | None = None) -> Buffer:
+        """The disk buffer, in the bytes of that share, or in fewer that hold every page."""
+        given = self.given[part]
+        if most_bytes is not None:
+            given = min(given, max(most_bytes, self.reader.largest_page_bytes + 8192))
+        return self.reader.buffer(self.slab, part, given)
 
     def buffers(self, part: str, each_bytes: int) -> list[Buffer]:
         """As many disk buffers of that size as the share has room for."""

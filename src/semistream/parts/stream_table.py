@@ -6,7 +6,8 @@ the tuples of a word hang on its entry as a chain of slots linked both ways:
     tag | entry_word | entry_head ->  slot <-> slot <-> slot        one entry a word, however many tuples wait for it
 
 One chain a word, and not one a bucket: with skewed keys a chain of thousands of tuples of a hot word must not be walked by the other
-words of its bucket. The back link makes leaving by identity cheap (MESHJOIN expires tuples, not keys). No word is reserved to
+words of its bucket. The back link makes leaving by identity cheap (MESHJOIN expires tuples, not keys); where tuples leave by word only,
+a recipe may have it for a chain of its own (`take_back_links`). No word is reserved to
 mean "empty": an entry is empty when its tag is 0.
 
 The tags, one byte of hash an entry, answer most probes from an array small enough for the second-level cache.
@@ -24,7 +25,7 @@ from semistream.parts.slots import ARRIVED, NEXT, PREV, WORD, Slots
 from semistream.parts.words import spread
 
 # positions in `state`
-FREE_HEAD, PENDING, KEYS = 0, 1, 2
+FREE_HEAD, PENDING, KEYS, ONE_WAY = 0, 1, 2, 3
 ENTRIES_PER_SLOT = (
     1.5  # load factor 2/3 when all pending words differ: about 2 steps a successful probe, 5 an unsuccessful one
 )
@@ -53,6 +54,12 @@ def reset(table: StreamTable) -> None:
     table.slots.links[:, NEXT] = np.arange(1, count + 1, dtype=np.int32)
     table.slots.links[count - 1, 0] = -1
     table.state[:] = 0
+
+
+def take_back_links(table: StreamTable) -> I32:
+    """The back links, -1 for every tuple that is admitted: chains need them no more, and nobody may be detached by identity."""
+    table.state[ONE_WAY] = 1
+    return table.slots.links[:, PREV]
 
 
 @kernel
@@ -142,7 +149,8 @@ def admit(table: StreamTable, words: I64, picks: I64, position: int, admitted: I
             table.state[KEYS] += 1
         else:
             head = table.entry_head[entry]
-            links[head, PREV] = slot
+            if table.state[ONE_WAY] == 0:
+                links[head, PREV] = slot
         table.entry_head[entry] = slot
         links[slot, NEXT] = head
         links[slot, PREV] = -1
