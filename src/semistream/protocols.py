@@ -73,7 +73,8 @@ class Reader(Protocol):
     runs: bool  # rows of one word stand side by side (or a word has one row): a load knows which words are complete
     wants_keys: bool  # `look_up` needs the key's values, its word is not enough
     largest_page_bytes: int
-    order: Order | None  # None: rows do not stand in word order
+    word_order: bool  # rows stand in the order of their words
+    order: Order | None  # None: they do not, or the reader has no memory yet
     threads: bool  # several buffers may be read at the same time
 
     @property

@@ -8,12 +8,12 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from semistream.algorithms import hybridjoin, inlj, meshjoin, partitioned_join, r_meshjoin
+from semistream.algorithms import hybridjoin, inlj, meshjoin, partitioned_join, r_meshjoin, ssij
 from semistream.algorithms.record import Algorithm
 from semistream.errors import CapabilityError, UsageError
 from semistream.protocols import Master
 
-_MODULES = (inlj, meshjoin, r_meshjoin, partitioned_join, hybridjoin)
+_MODULES = (inlj, meshjoin, r_meshjoin, partitioned_join, ssij, hybridjoin)
 TABLE: dict[str, Algorithm] = {module.ALGORITHM.name: module.ALGORITHM for module in _MODULES}
 
 
@@ -21,7 +21,7 @@ def algorithms() -> list[Algorithm]:
     """All algorithms, with what each can do.
 
     >>> [algorithm.name for algorithm in algorithms()]
-    ['inlj', 'meshjoin', 'r_meshjoin', 'partitioned_join', 'hybridjoin']
+    ['inlj', 'meshjoin', 'r_meshjoin', 'partitioned_join', 'ssij', 'hybridjoin']
     """
     return list(TABLE.values())
 
