@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from semistream import budget, columns, join, keys, stream_side
-from semistream.algorithms import blocks, hybridjoin_lwf, meshjoin, partitioned_join
+from semistream.algorithms import blocks, hybridjoin_lwf, kept_blocks, meshjoin, partitioned_join, ssij
 from semistream.algorithms.choice import OldestFirst
 from semistream.errors import NoProgress
 from semistream.masters.page_buffer import PageBuffer
@@ -297,25 +297,26 @@ def a_kept_block_answers_for_its_neighbours(patch: Patch) -> None:
 
     def careless(self, *parts):
         start(self, *parts)
-        self._kept = self._kept._replace(continues=np.zeros_like(self._kept.continues))
+        self._pages = self._pages._replace(continues=np.zeros_like(self._pages.continues))
 
     patch.setattr(blocks.Blocks, "__init__", careless)
 
 
 def a_block_that_had_to_go_still_answers(patch: Patch) -> None:
-    offer = blocks.Blocks._offer
+    offer = kept_blocks.KeptBlocks._offer
 
     def lingering(self, block, load):
-        before = self._at.copy()
+        before = self.at.copy()
         offer(self, block, load)
-        self._at[:] = np.where(self._at < 0, before, self._at)
+        self.at[:] = np.where(self.at < 0, before, self.at)
 
-    patch.setattr(blocks.Blocks, "_offer", lingering)
+    patch.setattr(kept_blocks.KeptBlocks, "_offer", lingering)
 
 
 def who_comes_alone_waits_for_ever(patch: Patch) -> None:
     """As printed: a range that never fills is never loaded."""
     patch.setattr(partitioned_join, "_AGE_FILLS", 1 << 40)
+    patch.setattr(ssij, "_AGE_FILLS", 1 << 40)
 
 
 STAGES = ("meshjoin", "hybridjoin")  # the others are made of these, and of parts with tests of their own
@@ -335,11 +336,11 @@ PLANTED = [
     Planted(nobody_expires, into=("meshjoin",)),
     Planted(a_chunk_expires_one_partition_too_early, into=("meshjoin",)),
     Planted(a_chunk_takes_younger_tuples_of_its_keys_along, into=("meshjoin",)),
-    Planted(a_kept_block_answers_for_its_neighbours, into=("partitioned_join",)),
-    Planted(a_block_that_had_to_go_still_answers, changing_favourites, into=("partitioned_join",)),
-    Planted(who_comes_alone_waits_for_ever, declared_bound, into=("partitioned_join",)),
     Planted(the_age_limit_is_forgotten, declared_bound, into=("hybridjoin_l",)),
     Planted(words_on_two_loads_leave_with_one, into=("hybridjoin_lwf",)),
+    Planted(a_kept_block_answers_for_its_neighbours, into=("partitioned_join", "ssij")),
+    Planted(a_block_that_had_to_go_still_answers, changing_favourites, into=("partitioned_join", "ssij")),
+    Planted(who_comes_alone_waits_for_ever, declared_bound, into=("partitioned_join", "ssij")),
     Planted(a_full_stream_table_drops_tuples),
     Planted(unmatched_tuples_are_forgotten),
     Planted(a_key_counts_as_complete_at_the_edge_of_a_load, into=("hybridjoin",)),

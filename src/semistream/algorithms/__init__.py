@@ -18,6 +18,7 @@ from semistream.algorithms import (
     meshjoin,
     partitioned_join,
     r_meshjoin,
+    ssij,
 )
 from semistream.algorithms.record import Algorithm
 from semistream.errors import CapabilityError, UsageError
@@ -28,6 +29,7 @@ _MODULES = (
     meshjoin,
     r_meshjoin,
     partitioned_join,
+    ssij,
     hybridjoin,
     hybridjoin_l,
     hybridjoin_pq,

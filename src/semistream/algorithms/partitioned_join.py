@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
-from semistream.algorithms import blocks, published
+from semistream.algorithms import blocks, kept_blocks, published
 from semistream.algorithms.record import Algorithm, Parts, Shares
 from semistream.budget import Share
 from semistream.parts import block_waits
@@ -80,7 +80,7 @@ def shares_of(sizes: Sizes) -> Shares:
 
 
 def _range_bytes(reader: Reader, memory_bytes: int, sizes: Sizes) -> int:
-    return blocks.block_bytes(reader, min(sizes.range_bytes, memory_bytes // 32))
+    return kept_blocks.block_bytes(reader, min(sizes.range_bytes, memory_bytes // 32))
 
 
 class PartitionedJoin:
@@ -94,7 +94,7 @@ class PartitionedJoin:
         self.area = self._pending = parts.pending(sizes.slots, extra_bytes=block_waits.LINK_BYTES)
         each = _range_bytes(parts.reader, parts.slab.total_bytes, sizes)
         self._blocks = blocks.Blocks(parts, parts.reader.order, self._pending, each)
-        self._full = sizes.full or max(2, _FULL_SHARES * self._pending.slots // max(1, self._blocks.blocks))
+        self._full = sizes.full or max(2, _FULL_SHARES * self._pending.slots // self._blocks.waiting.size)
         self._drain_to = self._pending.slots  # while more wait than that, nobody comes in and the fullest are served
         self._epoch = 0
         self.front = self
@@ -104,7 +104,7 @@ class PartitionedJoin:
         self._pending.now = now = block.position + block.words.size
         if now // self._pending.slots != self._epoch:
             self._epoch = now // self._pending.slots
-            self._blocks.asked *= self._sizes.decay
+            self._blocks.kept.asked *= self._sizes.decay
         left = yield from self._blocks.answer(block)
         while self._pending.waiting and now - self._pending.oldest_position() > _AGE_FILLS * self._pending.slots:
             yield from self._serve_oldest()

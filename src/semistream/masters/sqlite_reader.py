@@ -22,6 +22,7 @@ class SqliteReader:
     """One join's view of an opened SQLite table."""
 
     wants_keys = True
+    word_order = False
     order: Order | None = None
     word_order = False
     threads = False
