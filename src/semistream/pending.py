@@ -25,18 +25,28 @@ from semistream.budget import Slab
 from semistream.errors import BudgetError
 from semistream.parts import probing, row_heap, slots, stream_table, waits
 from semistream.parts.memory import I64
-from semistream.protocols import Found, Load
+from semistream.protocols import Found, Keeper, Load
 from semistream.stream_rows import SETTLING_BYTES, StreamRows
 from semistream.stream_side import NO_SLOTS, Block, Waiting
 
+_ENOUGH = 1 << 16  # how far tuples of one word are counted: chains of hot words are long
 _REFILL_ROWS = 4096  # admit that many at once: admitting a handful after every step costs more than it gains
 
 
 class Pending:
     """Tuples that wait, within `given_bytes` of the slab."""
 
-    def __init__(self, slab: Slab, rows: StreamRows, given_bytes: int, matches: int, row_width: int) -> None:
+    def __init__(
+        self,
+        slab: Slab,
+        rows: StreamRows,
+        given_bytes: int,
+        matches: int,
+        row_width: int,
+        keeper: Keeper | None = None,
+    ) -> None:
         self.codec, self._memory, self._row_width = rows.codec, slab.memory, row_width
+        self._keeper = keeper
         take = slab.take
         self.slots = rows.slots_in(given_bytes)
         entries, record_bytes = stream_table.entries_for(self.slots), rows.record_bytes()
@@ -139,7 +149,10 @@ class Pending:
 
     def probe(self, load: Load) -> Iterator[Found]:
         """Pair every row of the load with every waiting tuple of its word."""
-        for picked, _ in self._sift(load):
+        carried: int | None = None
+        for picked, more in self._sift(load):
+            if self._keeper is not None:
+                carried = self._show(self._keeper, _closed(picked, load.open_words), carried, more)
             yield from self._probe(picked)
 
     def probe_word(self, load: Load, word: int) -> Iterator[Found]:
@@ -147,16 +160,21 @@ class Pending:
         if stream_table.head_of(self.table, word) < 0:
             return
         for picked, _ in self._sift(load):
-            rows = np.flatnonzero(picked.words == word)
-            yield from self._probe(probing.Picked(*(array[rows] for array in picked)))
+            rows = probing.Picked(*(array[picked.words == word] for array in picked))
+            if self._keeper is not None:
+                waiting = stream_table.count_waiting(self.table, word, _ENOUGH)
+                self._keeper.collect(word, rows, waiting)
+            yield from self._probe(rows)
 
     def claim(self, load: Load) -> Iterator[Found]:
         """As `probe`, for rows in word order; tuples whose word is complete in this load leave."""
         carried: int | None = None  # word whose rows may go on in the next piece of the load
         for picked, more in self._sift(load):
             picked = _closed(picked, load.open_words)
+            if self._keeper is not None:
+                self._show(self._keeper, picked, carried, more)
             if carried is not None and not (picked.words.size and picked.words[0] == carried):
-                yield from self.leave_word(carried)
+                yield from self._let_go(carried)
             cursor = np.array([0, -1, 0], np.int64)
             while cursor[0] < picked.words.size:
                 cursor[2] = 0
@@ -164,6 +182,17 @@ class Pending:
                 yield self._pairs(pairs)
                 yield from self._leave(self._heads[: int(cursor[2])])
             carried = int(picked.words[-1]) if more and picked.words.size else None
+
+    def _show(self, keeper: Keeper, picked: probing.Picked, carried: int | None, more: bool) -> int | None:
+        """Offer the keeper the whole words among picked rows; returns the word whose rows may go on in the next piece."""
+        last = int(picked.words[-1]) if more and picked.words.size else None
+        for word in (carried, last):
+            if word is not None:
+                picked = _without(picked, word)
+        count = probing.wanted(self.table, picked, keeper.least, self._found, self._heads)
+        if count:
+            keeper.offer(probing.Picked(*(array[:count] for array in self._found)), self._heads[:count])
+        return last
 
     def _probe(self, picked: probing.Picked) -> Iterator[Found]:
         cursor = np.array([0, -1], np.int64)
@@ -180,7 +209,12 @@ class Pending:
     # ------------------------------------------------------------------------------------------------ leaving
 
     def leave_word(self, word: int) -> Iterator[Found]:
-        """The tuples of a word leave, matched or not."""
+        """The tuples of a word leave, matched or not: all its rows have been probed."""
+        if self._keeper is not None and (waiting := stream_table.count_waiting(self.table, word, _ENOUGH)):
+            self._keeper.finish(word, waiting)
+        yield from self._let_go(word)
+
+    def _let_go(self, word: int) -> Iterator[Found]:
         head = stream_table.detach_word(self.table, word)
         if head >= 0:
             yield from self._leave(np.array([head], np.int64))
@@ -221,8 +255,12 @@ def _closed(picked: probing.Picked, open_words: I64) -> probing.Picked:
     """Picked rows without those of words that go on outside the load."""
     if not open_words[0] and not open_words[2]:
         return picked
-    stay = np.ones(picked.words.size, bool)
     for flag, word in open_words.reshape(2, 2):
         if flag:
-            stay &= picked.words != word
+            picked = _without(picked, word)
+    return picked
+
+
+def _without(picked: probing.Picked, word: int) -> probing.Picked:
+    stay = picked.words != word
     return probing.Picked(*(array[stay] for array in picked))

@@ -71,7 +71,16 @@ class Workshop:
             row_bytes = codec.width + rows.heap_bytes + master.row_bytes
             self._reorder = Reorder(output.schema, given["reorder"], row_bytes, master.most_rows_per_key)
         self.recipe = options.algorithm.build(
-            Parts(self._reader, self._slab, given, rows, master.codec, options.stream_keys, options.preset)
+            Parts(
+                self._reader,
+                self._slab,
+                given,
+                rows,
+                master.codec,
+                options.stream_keys,
+                options.preset,
+                master.row_bytes,
+            )
         )
         self.area = self.recipe.area
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from semistream.algorithms import hybridjoin, meshjoin
+from semistream.algorithms import cachejoin, hybridjoin, meshjoin, sscj
 from semistream.algorithms.record import Algorithm
 from semistream.errors import CapabilityError, UsageError
 from semistream.protocols import Master
 
-_MODULES = (meshjoin, hybridjoin)
+_MODULES = (meshjoin, hybridjoin, cachejoin, sscj)
 TABLE: dict[str, Algorithm] = {module.ALGORITHM.name: module.ALGORITHM for module in _MODULES}
 
 
@@ -21,7 +21,7 @@ def algorithms() -> list[Algorithm]:
     """All algorithms, with what each can do.
 
     >>> [algorithm.name for algorithm in algorithms()]
-    ['meshjoin', 'hybridjoin']
+    ['meshjoin', 'hybridjoin', 'cachejoin', 'sscj']
     """
     return list(TABLE.values())
 

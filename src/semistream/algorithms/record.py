@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from semistream.budget import Share, Slab
+from semistream.hot_cache import Eviction, HotCache
 from semistream.pending import Pending
-from semistream.protocols import Buffer, Reader, Recipe
+from semistream.protocols import Buffer, Keeper, Reader, Recipe
 from semistream.records import RowCodec
 from semistream.stream_rows import StreamRows, match_count
 
@@ -24,6 +25,8 @@ class Parts:
     master_codec: RowCodec
     key_names: list[str]
     preset: str
+    row_bytes: float = 0.0  # of a master row, on average
+    keeper: Keeper | None = None  # is shown master rows that tuples wait for
 
     def buffer(self, part: str = "disk buffer") -> Buffer:
         """The disk buffer, in the bytes of that share."""
@@ -32,7 +35,13 @@ class Parts:
     def pending(self) -> Pending:
         """The stream table, in the bytes of its share."""
         matches = match_count(self.slab.total_bytes)
-        return Pending(self.slab, self.rows, self.given["stream table"], matches, self.master_codec.width)
+        return Pending(self.slab, self.rows, self.given["stream table"], matches, self.master_codec.width, self.keeper)
+
+    def hot_cache(self, eviction: Eviction, words_per_row: float = 1.0, part: str = "hot cache") -> HotCache:
+        """A cache of master rows, in the bytes of that share."""
+        matches = match_count(self.slab.total_bytes)
+        codec, given = self.master_codec, self.given[part]
+        return HotCache(self.slab, codec, self.row_bytes, given, matches, eviction, words_per_row, part)
 
 
 Build: TypeAlias = Callable[[Parts], Recipe]

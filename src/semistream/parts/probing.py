@@ -116,3 +116,32 @@ def claim(table: StreamTable, picked: Picked, cursor: I64, found: Picked, heads:
         cursor[1] = -1
         cursor[0] += 1
     return pairs
+
+
+@kernel
+def wanted(table: StreamTable, picked: Picked, least: float, chosen: Picked, waiting: I64) -> int:
+    """Rows of the words on which enough tuples wait: `least` for every row of the word; returns how many rows.
+
+    Rows of a word stand side by side. `waiting` gets for every chosen row how many tuples wait on its word, counted a little
+    further than was asked for: who keeps them may prefer the hottest.
+    """
+    count, at = 0, 0
+    while at < picked.words.size:
+        word, stop = picked.words[at], at + 1
+        while stop < picked.words.size and picked.words[stop] == word:
+            stop += 1
+        enough, waits = least * (stop - at), 0
+        entry = find(table, word)
+        slot = np.int64(table.entry_head[entry]) if table.tag[entry] != 0 else np.int64(-1)
+        while slot >= 0 and waits < 64 + enough:
+            waits += 1
+            slot = np.int64(table.slots.links[slot, NEXT])
+        if waits > 0 and waits >= enough:
+            for i in range(at, stop):
+                chosen.words[count] = word
+                chosen.row_at[count] = picked.row_at[i]
+                chosen.heap_at[count] = picked.heap_at[i]
+                waiting[count] = waits
+                count += 1
+        at = stop
+    return count

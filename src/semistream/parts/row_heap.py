@@ -4,8 +4,8 @@
                                                               ^ tail
 
 A record whose slot left is dead (slot -1). When a new record does not fit behind the tail, the live ones are moved together; slots
-know where their bytes begin (`heap_at`, a column of the slots' records), so nothing else changes. Compared with chains of small blocks, bytes of a row stay side by side
-and are copied in one go.
+know where their bytes begin (`heap_at`, a column of the slots' records), so nothing else changes. Compared with chains of small blocks,
+bytes of a row stay side by side and are copied in one go.
 """
 
 from __future__ import annotations
