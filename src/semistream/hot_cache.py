@@ -21,7 +21,7 @@ import numpy as np
 
 from semistream.budget import Slab
 from semistream.parts import hot_cache as kernels
-from semistream.parts import row_heap, stream_table
+from semistream.parts import hot_victims, row_heap, stream_table
 from semistream.parts.memory import I64
 from semistream.parts.probing import Picked
 from semistream.protocols import Found
@@ -56,7 +56,7 @@ class AnyVictim:
 
     def make_room(self, cache: HotCache, rows: int) -> bool:
         """See `Eviction`."""
-        return bool(kernels.forget_any(cache.kept, cache.memory, rows))
+        return bool(hot_victims.forget_any(cache.kept, cache.memory, rows))
 
 
 class ColdestVictim:
@@ -64,7 +64,7 @@ class ColdestVictim:
 
     def make_room(self, cache: HotCache, rows: int) -> bool:
         """See `Eviction`."""
-        return bool(kernels.forget_coldest(cache.kept, cache.memory, rows))
+        return bool(hot_victims.forget_coldest(cache.kept, cache.memory, rows))
 
 
 def row_cost(codec: RowCodec, row_bytes: float, words_per_row: float = 1.0) -> float:

@@ -26,10 +26,10 @@ from semistream.errors import BudgetError
 from semistream.parts import probing, row_heap, slots, stream_table, waits
 from semistream.parts.memory import I64
 from semistream.protocols import Found, Keeper, Load
+from semistream.showing import Showing
 from semistream.stream_rows import SETTLING_BYTES, StreamRows
 from semistream.stream_side import NO_SLOTS, Block, Waiting
 
-_ENOUGH = 1 << 16  # how far tuples of one word are counted: chains of hot words are long
 _REFILL_ROWS = 4096  # admit that many at once: admitting a handful after every step costs more than it gains
 
 
@@ -46,7 +46,6 @@ class Pending:
         keeper: Keeper | None = None,
     ) -> None:
         self.codec, self._memory, self._row_width = rows.codec, slab.memory, row_width
-        self._keeper = keeper
         take = slab.take
         self.slots = rows.slots_in(given_bytes)
         entries, record_bytes = stream_table.entries_for(self.slots), rows.record_bytes()
@@ -77,6 +76,7 @@ class Pending:
             probing.Picked(*(take("matches", matches, np.int64) for _ in range(3))) for _ in range(2)
         )
         self._heads, self._gone = (take("matches", matches, np.int64) for _ in range(2))
+        self._showing = Showing(keeper, self.table, self._found, self._heads) if keeper is not None else None
         slab.charge("matches", SETTLING_BYTES * matches)
         self.refill = max(1, min(_REFILL_ROWS, self.slots // 16))
         self.now = 0  # stream position: tuples that came before this one
@@ -149,10 +149,9 @@ class Pending:
 
     def probe(self, load: Load) -> Iterator[Found]:
         """Pair every row of the load with every waiting tuple of its word."""
-        carried: int | None = None
         for picked, more in self._sift(load):
-            if self._keeper is not None:
-                carried = self._show(self._keeper, _closed(picked, load.open_words), carried, more)
+            if self._showing is not None:
+                self._showing.piece(probing.closed(picked, load.open_words), more)
             yield from self._probe(picked)
 
     def probe_word(self, load: Load, word: int) -> Iterator[Found]:
@@ -161,18 +160,17 @@ class Pending:
             return
         for picked, _ in self._sift(load):
             rows = probing.Picked(*(array[picked.words == word] for array in picked))
-            if self._keeper is not None:
-                waiting = stream_table.count_waiting(self.table, word, _ENOUGH)
-                self._keeper.collect(word, rows, waiting)
+            if self._showing is not None:
+                self._showing.rows_of(word, rows)
             yield from self._probe(rows)
 
     def claim(self, load: Load) -> Iterator[Found]:
         """As `probe`, for rows in word order; tuples whose word is complete in this load leave."""
         carried: int | None = None  # word whose rows may go on in the next piece of the load
         for picked, more in self._sift(load):
-            picked = _closed(picked, load.open_words)
-            if self._keeper is not None:
-                self._show(self._keeper, picked, carried, more)
+            picked = probing.closed(picked, load.open_words)
+            if self._showing is not None:
+                self._showing.piece(picked, more)
             if carried is not None and not (picked.words.size and picked.words[0] == carried):
                 yield from self._let_go(carried)
             cursor = np.array([0, -1, 0], np.int64)
@@ -182,17 +180,6 @@ class Pending:
                 yield self._pairs(pairs)
                 yield from self._leave(self._heads[: int(cursor[2])])
             carried = int(picked.words[-1]) if more and picked.words.size else None
-
-    def _show(self, keeper: Keeper, picked: probing.Picked, carried: int | None, more: bool) -> int | None:
-        """Offer the keeper the whole words among picked rows; returns the word whose rows may go on in the next piece."""
-        last = int(picked.words[-1]) if more and picked.words.size else None
-        for word in (carried, last):
-            if word is not None:
-                picked = _without(picked, word)
-        count = probing.wanted(self.table, picked, keeper.least, self._found, self._heads)
-        if count:
-            keeper.offer(probing.Picked(*(array[:count] for array in self._found)), self._heads[:count])
-        return last
 
     def _probe(self, picked: probing.Picked) -> Iterator[Found]:
         cursor = np.array([0, -1], np.int64)
@@ -210,8 +197,8 @@ class Pending:
 
     def leave_word(self, word: int) -> Iterator[Found]:
         """The tuples of a word leave, matched or not: all its rows have been probed."""
-        if self._keeper is not None and (waiting := stream_table.count_waiting(self.table, word, _ENOUGH)):
-            self._keeper.finish(word, waiting)
+        if self._showing is not None:
+            self._showing.finish(word)
         yield from self._let_go(word)
 
     def _let_go(self, word: int) -> Iterator[Found]:
@@ -249,18 +236,3 @@ class Pending:
         if self.heap is not None:
             row_heap.release(self.heap, self._memory, self._heap_at, gone)
         stream_table.free(self.table, gone)
-
-
-def _closed(picked: probing.Picked, open_words: I64) -> probing.Picked:
-    """Picked rows without those of words that go on outside the load."""
-    if not open_words[0] and not open_words[2]:
-        return picked
-    for flag, word in open_words.reshape(2, 2):
-        if flag:
-            picked = _without(picked, word)
-    return picked
-
-
-def _without(picked: probing.Picked, word: int) -> probing.Picked:
-    stay = picked.words != word
-    return probing.Picked(*(array[stay] for array in picked))

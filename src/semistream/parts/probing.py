@@ -30,6 +30,20 @@ class Picked(NamedTuple):
     heap_at: I64
 
 
+def closed(picked: Picked, open_words: I64) -> Picked:
+    """Picked rows without those of words that go on outside the load (flag, word, flag, word)."""
+    for flag, word in open_words.reshape(2, 2):
+        if flag:
+            picked = without(picked, word)
+    return picked
+
+
+def without(picked: Picked, word: int) -> Picked:
+    """Picked rows without those of one word."""
+    stay = picked.words != word
+    return Picked(*(array[stay] for array in picked))
+
+
 @kernel
 def pick_rows(table: StreamTable, memory: Memory, page_at: I64, width: int, cursor: I64, picked: Picked) -> int:
     """Sift rows of pages by tags, as many as `picked` could hold; returns how many stayed. `cursor` (page, row) says where to go on."""
