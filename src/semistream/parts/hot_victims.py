@@ -7,7 +7,7 @@ import numpy as np
 from semistream.parts.compiler import kernel
 from semistream.parts.hot_cache import DICE, HITS, ROWS, HotCache, forget
 from semistream.parts.memory import Memory
-from semistream.parts.stream_table import KEYS
+from semistream.parts.stream_table import KEYS, home_of
 from semistream.parts.waits import BUCKETS, bucket_of
 from semistream.parts.words import spread
 
@@ -20,7 +20,7 @@ def forget_any(cache: HotCache, memory: Memory, wanted: int) -> int:
         if freed >= wanted or cache.state[KEYS] == 0:
             break
         cache.state[DICE] += 1
-        record = np.int64(spread(cache.state[DICE]) >> np.uint64(1)) % size
+        record = home_of(spread(cache.state[DICE]), size)
         for _step in range(size):  # the next one that may go
             if cache.records[record, ROWS] >= 0:
                 freed += forget(cache, memory, record)
@@ -60,7 +60,7 @@ def forget_coldest(cache: HotCache, memory: Memory, wanted: int) -> int:
         left -= rows_by_warmth[cut]
         cut += 1
     cache.state[DICE] += 1
-    record = np.int64(spread(cache.state[DICE]) >> np.uint64(1)) % size
+    record = home_of(spread(cache.state[DICE]), size)
     freed = 0
     for _step in range(size):
         weight = weight_of(cache, record)
