@@ -14,17 +14,17 @@ When the cache is full its eviction, a small object, makes room or refuses to.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import Protocol
 
 import numpy as np
 
 from semistream.budget import Slab
 from semistream.parts import hot_cache as kernels
-from semistream.parts import hot_victims, row_heap, stream_table
+from semistream.parts import hot_victims, probing, row_heap, stream_table
 from semistream.parts.memory import I64
 from semistream.parts.probing import Picked
-from semistream.protocols import Found
+from semistream.protocols import Found, Load
 from semistream.records import RowCodec
 from semistream.stream_side import Block
 
@@ -150,6 +150,14 @@ class HotCache:
                     self._gone[: int(cursor[3])],
                 )
         return block._replace(picks=picks[: int(cursor[2])])
+
+    def rows_of(self, load: Load) -> Iterator[Picked]:
+        """All rows of a load, in pieces as long as the list of pairs."""
+        cursor, width = np.zeros(2, np.int64), int(self.kept.state[kernels.WIDTH])
+        while cursor[0] < load.page_at.size:
+            count = probing.take_rows(self.memory, load.page_at, width, cursor, self._found)
+            if count:
+                yield Picked(*(array[:count] for array in self._found))
 
     # ------------------------------------------------------------------------------------------------ keeping
 

@@ -228,8 +228,10 @@ def _key_check(stream: RowCodec, stream_keys: list[str], master: Master, null_sa
     theirs = master.codec.by_name[cell or master.keys.fields[0].name]
     single = len(stream_keys) == 1
     nulls = (stream.by_name[stream_keys[0]], master.codec.by_name[master.keys.fields[0].name])
+    names = [column.name for column in stream.columns]
     return KeyCheck(
-        [column.name for column in stream.columns].index(name),
+        names.index(name),
+        names.index(stream_keys[0]),
         KeyPlaces(nulls[0].null_at, nulls[0].null_bit if single else 0, stream.by_name[name].offset if cell else -1),
         KeyPlaces(nulls[1].null_at, nulls[1].null_bit if single else 0, theirs.offset if cell else -1),
         null_safe,

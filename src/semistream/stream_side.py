@@ -18,9 +18,12 @@ _NONE_MISSING: U8 = np.zeros(0, np.uint8)
 
 
 class KeyCheck(NamedTuple):
-    """What must be compared besides words: the key column of a batch, and where rows of both sides show the key."""
+    """What must be compared besides words: where rows of both sides show the key, and the columns of a batch that do: the one with its
+    bytes, and the one that says whether it is missing (not the same when the bytes are a hidden column).
+    """
 
     column: int
+    nullable: int
     stream: KeyPlaces
     master: KeyPlaces
     null_safe: bool
@@ -71,8 +74,8 @@ class Block(NamedTuple):
 
     def same_keys(self, picks: I64, rows: RowSide, check: KeyCheck, same: U8) -> None:
         """See `Side`."""
-        plain = self.encoded.plains[check.column]
-        valid = _NONE_MISSING if plain.valid is None else plain.valid
+        plain, present = self.encoded.plains[check.column], self.encoded.plains[check.nullable].valid
+        valid = _NONE_MISSING if present is None else present
         places = (check.stream, check.master)
         same_plain_keys((plain.starts, plain.data, valid, picks), rows, places, check.null_safe, same)
 

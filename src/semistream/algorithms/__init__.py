@@ -8,20 +8,28 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from semistream.algorithms import cachejoin, hybridjoin, meshjoin, sscj
+from semistream.algorithms import (
+    cachejoin,
+    cmeshjoin,
+    hybridjoin,
+    meshjoin,
+    optimised_x_hybridjoin,
+    sscj,
+    x_hybridjoin,
+)
 from semistream.algorithms.record import Algorithm
 from semistream.errors import CapabilityError, UsageError
 from semistream.protocols import Master
 
-_MODULES = (meshjoin, hybridjoin, cachejoin, sscj)
+_MODULES = (meshjoin, cmeshjoin, hybridjoin, x_hybridjoin, optimised_x_hybridjoin, cachejoin, sscj)
 TABLE: dict[str, Algorithm] = {module.ALGORITHM.name: module.ALGORITHM for module in _MODULES}
 
 
 def algorithms() -> list[Algorithm]:
     """All algorithms, with what each can do.
 
-    >>> [algorithm.name for algorithm in algorithms()]
-    ['meshjoin', 'hybridjoin', 'cachejoin', 'sscj']
+    >>> [algorithm.name for algorithm in algorithms()][:4]
+    ['meshjoin', 'cmeshjoin', 'hybridjoin', 'x_hybridjoin']
     """
     return list(TABLE.values())
 

@@ -50,9 +50,8 @@ def cache_share(reader: Reader, memory_bytes: int) -> Share:
     cache_bytes = memory_bytes / 4
     for _ in range(8):
         cache_bytes = memory_bytes / (1 + max(1.0, math.log(master_bytes / cache_bytes)))
-    return Share(
-        "hot cache", LEAST_BYTES, weight=cache_bytes / (memory_bytes - cache_bytes), most=LEAST_BYTES + 2 * master_bytes
-    )
+    weight = cache_bytes / (memory_bytes - cache_bytes)
+    return Share("hot cache", LEAST_BYTES, weight=weight, most=LEAST_BYTES + 2 * master_bytes)
 
 
 def shares(reader: Reader, memory_bytes: int) -> list[Share]:
@@ -64,12 +63,16 @@ class CacheJoin:
     """A cache in front of another recipe, which shows it what is worth keeping."""
 
     def __init__(
-        self, parts: Parts, inner: Callable[[Parts], Recipe] = hybridjoin.HybridJoin, eviction: Eviction | None = None
+        self,
+        parts: Parts,
+        inner: Callable[[Parts], Recipe] = hybridjoin.HybridJoin,
+        eviction: Eviction | None = None,
+        slots_per_tuple: float = 0.5,
     ) -> None:
         self.front = parts.hot_cache(eviction or AnyVictim(), _WORDS_PER_ROW)
         cached_bytes = row_cost(parts.master_codec, parts.row_bytes, _WORDS_PER_ROW)
-        keeper = Admission(self.front, worth_keeping(cached_bytes, parts.rows.slot_bytes()))
-        self._inner = inner(replace(parts, keeper=keeper))
+        least = worth_keeping(cached_bytes, parts.rows.slot_bytes(), slots_per_tuple)
+        self._inner = inner(replace(parts, keeper=Admission(self.front, least, by_word=not parts.reader.wants_keys)))
         self.area, self.patience = self._inner.area, self._inner.patience
 
     def admit(self, block: Block) -> int:

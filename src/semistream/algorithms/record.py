@@ -27,9 +27,12 @@ class Parts:
     preset: str
     row_bytes: float = 0.0  # of a master row, on average
     keeper: Keeper | None = None  # is shown master rows that tuples wait for
+    disk: Buffer | None = None  # a disk buffer that a recipe shares with the recipe it holds
 
     def buffer(self, part: str = "disk buffer") -> Buffer:
         """The disk buffer, in the bytes of that share."""
+        if self.disk is not None and part == "disk buffer":
+            return self.disk
         return self.reader.buffer(self.slab, part, self.given[part])
 
     def pending(self) -> Pending:

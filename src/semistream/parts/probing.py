@@ -75,6 +75,28 @@ def pick_rows(table: StreamTable, memory: Memory, page_at: I64, width: int, curs
 
 
 @kernel
+def take_rows(memory: Memory, page_at: I64, width: int, cursor: I64, picked: Picked) -> int:
+    """Rows of pages, all of them, as many as `picked` holds; returns how many. `cursor` (page, row) says where to go on."""
+    count = 0
+    while cursor[0] < page_at.size:
+        at = page_at[cursor[0]]
+        rows = np.int64(memory.b4[(at >> 2) + 1])
+        first = at + np.int64(memory.b4[(at >> 2) + 6])
+        stop = min(rows, cursor[1] + picked.words.size - count)
+        for row in range(cursor[1], stop):
+            picked.words[count] = np.int64(memory.b8[(at >> 3) + 4 + row])
+            picked.row_at[count] = first + row * width
+            picked.heap_at[count] = at
+            count += 1
+        if stop < rows:
+            cursor[1] = stop
+            return count
+        cursor[0] += 1
+        cursor[1] = 0
+    return count
+
+
+@kernel
 def probe(table: StreamTable, picked: Picked, cursor: I64, found: Picked) -> int:
     """Pair picked rows with every pending tuple of their word, until `found` is full; returns the number of pairs.
 
