@@ -132,8 +132,10 @@ def stream_table(keys: dict[str, pa.Array], payloads: Sequence[str] = ()) -> pa.
 
 
 def required(table: pa.Table) -> pa.Table:
-    """The table with every column that has no null declared as one that may not have any."""
-    fields = [field.with_nullable(table[field.name].null_count > 0) for field in table.schema]
+    """The table with every column that has no null declared as one that may not have any, if its type can say so."""
+    fields = [
+        field.with_nullable(table[field.name].null_count > 0 or pa.types.is_null(field.type)) for field in table.schema
+    ]
     return table.cast(pa.schema(fields))
 
 

@@ -25,7 +25,8 @@ from semistream import columns
 from semistream.budget import Slab
 from semistream.parts import probing, queue_mark, row_heap, slots, stream_table, waits
 from semistream.parts.memory import I64
-from semistream.protocols import Found, Load
+from semistream.protocols import Found, Keeper, Load
+from semistream.showing import Showing
 from semistream.stream_rows import SETTLING_BYTES, StreamRows, refuse_row
 from semistream.stream_side import NO_SLOTS, Block, Waiting
 
@@ -35,7 +36,15 @@ _REFILL_ROWS = 4096  # admit that many at once: admitting a handful after every 
 class Pending:
     """Tuples that wait, within `given_bytes` of the slab."""
 
-    def __init__(self, slab: Slab, rows: StreamRows, given_bytes: int, matches: int, row_width: int) -> None:
+    def __init__(
+        self,
+        slab: Slab,
+        rows: StreamRows,
+        given_bytes: int,
+        matches: int,
+        row_width: int,
+        keeper: Keeper | None = None,
+    ) -> None:
         self.codec, self._memory, self._row_width = rows.codec, slab.memory, row_width
         take = slab.take
         self.slots = rows.slots_in(given_bytes)
@@ -67,6 +76,7 @@ class Pending:
             probing.Picked(*(take("matches", matches, np.int64) for _ in range(3))) for _ in range(2)
         )
         self._heads, self._gone = (take("matches", matches, np.int64) for _ in range(2))
+        self._showing = Showing(keeper, self.table, self._found, self._heads) if keeper is not None else None
         slab.charge("matches", SETTLING_BYTES * matches)
         self.refill = max(1, min(_REFILL_ROWS, self.slots // 16))
         self.admitted = NO_SLOTS  # slots of the latest admission
@@ -143,8 +153,11 @@ class Pending:
 
     def probe(self, load: Load, whole: bool = False) -> Iterator[Found]:
         """Pair every row of the load with every waiting tuple of its word; with `whole`, rows of words that are complete in it."""
-        for picked, _ in self._sift(load):
-            yield from self._probe(_closed(picked, load.open_words) if whole else picked)
+        for picked, more in self._sift(load):
+            complete = probing.closed(picked, load.open_words) if whole or self._showing is not None else picked
+            if self._showing is not None:
+                self._showing.piece(complete, more)
+            yield from self._probe(complete if whole else picked)
 
     def probe_word(self, load: Load, word: int) -> Iterator[Found]:
         """Pair the rows of one word with the tuples that wait for it."""
@@ -156,15 +169,21 @@ class Pending:
         for picked, _ in self._sift(load):
             places = np.minimum(words.searchsorted(picked.words), words.size - 1)
             rows = np.flatnonzero(words[places] == picked.words)
-            yield from self._probe(probing.Picked(*(array[rows] for array in picked)))
+            mine = probing.Picked(*(array[rows] for array in picked))
+            if self._showing is not None:
+                assert words.size == 1, "a keeper is shown words one by one"
+                self._showing.rows_of(int(words[0]), mine)
+            yield from self._probe(mine)
 
     def claim(self, load: Load) -> Iterator[Found]:
         """As `probe`, for rows in word order; tuples whose word is complete in this load leave."""
         carried: int | None = None  # word whose rows may go on in the next piece of the load
         for picked, more in self._sift(load):
-            picked = _closed(picked, load.open_words)
+            picked = probing.closed(picked, load.open_words)
+            if self._showing is not None:
+                self._showing.piece(picked, more)
             if carried is not None and not (picked.words.size and picked.words[0] == carried):
-                yield from self.leave_word(carried)
+                yield from self._let_go(carried)
             cursor = np.array([0, -1, 0], np.int64)
             while cursor[0] < picked.words.size:
                 cursor[2] = 0
@@ -188,7 +207,12 @@ class Pending:
     # ------------------------------------------------------------------------------------------------ leaving
 
     def leave_word(self, word: int) -> Iterator[Found]:
-        """The tuples of a word leave, matched or not."""
+        """The tuples of a word leave, matched or not: all its rows have been probed."""
+        if self._showing is not None:
+            self._showing.finish(word)
+        yield from self._let_go(word)
+
+    def _let_go(self, word: int) -> Iterator[Found]:
         head = stream_table.detach_word(self.table, word)
         if head >= 0:
             yield from self.leave_chains(np.array([head], np.int64))
@@ -238,14 +262,3 @@ class Pending:
         if self.heap is not None:
             row_heap.release(self.heap, self._memory, self._heap_at, gone)
         stream_table.free(self.table, gone)
-
-
-def _closed(picked: probing.Picked, open_words: I64) -> probing.Picked:
-    """Picked rows without those of words that go on outside the load."""
-    if not open_words[0] and not open_words[2]:
-        return picked
-    stay = np.ones(picked.words.size, bool)
-    for flag, word in open_words.reshape(2, 2):
-        if flag:
-            stay &= picked.words != word
-    return probing.Picked(*(array[stay] for array in picked))

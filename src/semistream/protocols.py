@@ -14,6 +14,7 @@ import pyarrow as pa
 from semistream.budget import Share, Slab
 from semistream.keys import KeyCodec
 from semistream.parts.memory import I64, U8
+from semistream.parts.probing import Picked
 from semistream.records import RowCodec
 from semistream.stream_side import Block, Side
 
@@ -130,6 +131,21 @@ class Master(Protocol):
 
     def reader(self) -> Reader:
         """Pin the current version and open it for one join."""
+
+
+class Keeper(Protocol):
+    """Is shown master rows while tuples wait for them, and may keep copies. Rows in the disk buffer are gone after the call."""
+
+    least: float  # tuples that must wait on a word, for each of its rows, to have it shown
+
+    def offer(self, rows: Picked, waiting: I64) -> None:
+        """All rows of some words, those of a word side by side, and for each how many tuples wait on its word."""
+
+    def collect(self, word: int, rows: Picked, waiting: int) -> None:
+        """Some rows of one word; there may be more calls before `finish`."""
+
+    def finish(self, word: int, waiting: int) -> None:
+        """All rows of the word, none perhaps, have been shown to `collect`."""
 
 
 class Area(Protocol):

@@ -200,6 +200,39 @@ def test_a_weak_hash_costs_time_and_never_an_answer(weak, algorithm, monkeypatch
                 check_case(master, case, algorithm, memory=1 << 18)
 
 
+@pytest.mark.parametrize("kind", ["heap", "sqlite"])
+@every_algorithm
+def test_a_weak_hash_costs_no_answer_with_the_other_masters_either(kind, algorithm, monkeypatch):
+    """Where look-ups are by key, or rows of a word lie strewn, what was found for one key says nothing of another with its word."""
+    strong = keys.hash_bytes
+
+    monkeypatch.setattr(keys, "hash_bytes", lambda starts, data: strong(starts, data) & 255)
+    table = master_table({"key0": pa.array([f"{number:0>50}" for number in range(3000)])}, ["string"])
+    asked = pa.array([f"{number // 24 * 53:0>50}" for number in range(24 * 80)])
+    stream = stream_table({"key0": asked})
+    case = Case({}, stream, cut(stream, [24, None] * 80), table, "key0", ["key0"], options={"how": "left"})
+    case = as_sqlite_keeps(case) if kind == "sqlite" else case
+    with opened_master(kind, case.master, case.master_key) as master:
+        check_case(master, case, algorithm, memory=1 << 18)
+
+
+@every_pair
+def test_keys_that_come_again_and_again_are_answered_as_the_first_time(kind, algorithm):
+    """Whatever was learnt of a key, that it has many rows or none, must hold for the next tuple: a few keys, a thousand times."""
+    keys_ = [0, 1, 2, 2, 3, 3, 3, *([4] * 300), *range(10, 400)]
+    table = master_table(
+        {"key0": pa.array([keys_[(7 * at) % len(keys_)] for at in range(len(keys_))], pa.int64())}, ["string"]
+    )
+    asked = pa.array([(0, 1, 2, 3, 5, 6, 11, 4 if at % 7 == 0 else 2)[at % 8] for at in range(1000)], pa.int64())
+    stream = stream_table({"key0": asked})
+    items = cut(stream, [40, None, None, 200, *([None] * 30), 300, None])
+    case = Case({}, stream, items, table, "key0", ["key0"], options={"how": "left"})
+    case = as_sqlite_keeps(case) if kind == "sqlite" else case
+    with opened_master(kind, case.master, case.master_key) as master:
+        for memory in (None, 1 << 18, 1 << 20):
+            check_case(master, case, algorithm, memory=memory)
+
+
 # --------------------------------------------------------------------------------------------------- bounds and budget
 
 

@@ -16,8 +16,10 @@ import pytest
 
 from semistream import budget, columns, join, keys, stream_side
 from semistream.algorithms import blocks, hybridjoin_lwf, kept_blocks, meshjoin, partitioned_join, ssij
+from semistream.algorithms.admission import Admission
 from semistream.algorithms.choice import OldestFirst
 from semistream.errors import NoProgress
+from semistream.hot_cache import HotCache
 from semistream.masters.page_buffer import PageBuffer
 from semistream.pending import Pending
 from semistream.records import Stage
@@ -89,6 +91,18 @@ def early_close(algorithm: str) -> None:
 def same_again(algorithm: str) -> None:
     """A run can be repeated."""
     contract.test_the_same_input_gives_the_same_output_and_counters("key", algorithm)
+
+
+def weak_hash_elsewhere(algorithm: str) -> None:
+    """Texts share few words in a SQLite table."""
+    with pytest.MonkeyPatch.context() as patch:
+        contract.test_a_weak_hash_costs_no_answer_with_the_other_masters_either("sqlite", algorithm, patch)
+
+
+def again_and_again(algorithm: str) -> None:
+    """A few keys come all the time."""
+    for kind in ("key", "heap"):
+        contract.test_keys_that_come_again_and_again_are_answered_as_the_first_time(kind, algorithm)
 
 
 # ------------------------------------------------------------------------------------------------------------- faults
@@ -319,6 +333,53 @@ def who_comes_alone_waits_for_ever(patch: Patch) -> None:
     patch.setattr(ssij, "_AGE_FILLS", 1 << 40)
 
 
+def half_a_word_is_kept(patch: Patch) -> None:
+    keep = HotCache.keep
+
+    def careless(self, rows, waiting):
+        return keep(self, type(rows)(*(array[:-1] for array in rows)), waiting[:-1])
+
+    patch.setattr(HotCache, "keep", careless)
+
+
+def a_collected_word_answers_after_its_first_page(patch: Patch) -> None:
+    collect = HotCache.collect
+
+    def hasty(self, rows):
+        collect(self, rows)
+        for word in set(rows.words.tolist()):
+            self.finish(word, 1 << 40)
+
+    patch.setattr(HotCache, "collect", hasty)
+
+
+def a_hit_waits_all_the_same(patch: Patch) -> None:
+    answer = HotCache.answer
+
+    def forgetful(self, block):
+        picks = block.picks.copy()
+        yield from answer(self, block)
+        return block._replace(picks=picks)
+
+    patch.setattr(HotCache, "answer", forgetful)
+
+
+def a_key_that_was_looked_up_stands_for_its_word(patch: Patch) -> None:
+    start = Admission.__init__
+    patch.setattr(Admission, "__init__", lambda self, cache, least, by_word: start(self, cache, least))
+
+
+def whoever_waits_alone_makes_a_word_absent(patch: Patch) -> None:
+    """Tuples of a word that is no longer on the disk buffer's pages, taken for tuples of a word that the master lacks."""
+    finish = Admission.finish
+
+    def sure(self, word, waiting):
+        self._seen = 0
+        finish(self, word, max(waiting, 2))
+
+    patch.setattr(Admission, "finish", sure)
+
+
 STAGES = ("meshjoin", "hybridjoin")  # the others are made of these, and of parts with tests of their own
 
 
@@ -361,6 +422,11 @@ PLANTED = [
     Planted(max_wait_is_ignored, bounded_wait),
     Planted(files_stay_open, early_close),
     Planted(output_depends_on_chance, same_again),
+    Planted(half_a_word_is_kept, again_and_again, into=("cachejoin", "cmeshjoin")),
+    Planted(a_collected_word_answers_after_its_first_page, again_and_again, into=("cachejoin",)),
+    Planted(a_hit_waits_all_the_same, again_and_again, into=("cachejoin", "cmeshjoin", "optimised_x_hybridjoin")),
+    Planted(a_key_that_was_looked_up_stands_for_its_word, weak_hash_elsewhere, into=("cachejoin",)),
+    Planted(whoever_waits_alone_makes_a_word_absent, again_and_again, into=("cachejoin",)),
 ]
 
 

@@ -21,7 +21,7 @@ CLOSED = ints(0, 0, 0, 0)
 class Bench:
     """Tuples that wait, a disk buffer, and everything that was ever found."""
 
-    def __init__(self, schema=SCHEMA, slots=24, matches=8, heap_bytes=0.0):
+    def __init__(self, schema=SCHEMA, slots=24, matches=8, heap_bytes=0.0, keeper=None):
         rows = StreamRows(RowCodec(schema), heap_bytes)
         table_bytes = rows.shares(matches)[0].least
         while rows.slots_in(table_bytes) < slots:
@@ -29,7 +29,7 @@ class Bench:
         self.schema = schema
         self.slab = Slab(1 << 18)
         self.buffer_at = self.slab.place("disk buffer", 1 << 16)
-        self.pending = Pending(self.slab, rows, table_bytes, matches, row_width=8)
+        self.pending = Pending(self.slab, rows, table_bytes, matches, row_width=8, keeper=keeper)
         self.position = 0
 
     def block(self, words, texts=None, picks=None):

@@ -10,15 +10,20 @@ from types import ModuleType
 
 from semistream.algorithms import (
     adaptive,
+    cachejoin,
+    cmeshjoin,
     hybridjoin,
     hybridjoin_l,
     hybridjoin_lwf,
     hybridjoin_pq,
     inlj,
     meshjoin,
+    optimised_x_hybridjoin,
     partitioned_join,
     r_meshjoin,
+    sscj,
     ssij,
+    x_hybridjoin,
 )
 from semistream.algorithms.record import Algorithm
 from semistream.errors import CapabilityError, UsageError
@@ -31,6 +36,11 @@ _MODULES = (
     partitioned_join,
     ssij,
     hybridjoin,
+    x_hybridjoin,
+    optimised_x_hybridjoin,
+    cachejoin,
+    sscj,
+    cmeshjoin,
     hybridjoin_l,
     hybridjoin_pq,
     hybridjoin_lwf,

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from semistream.budget import Share, Slab
+from semistream.hot_cache import Eviction, HotCache
 from semistream.parts.page import ALIGNMENT
 from semistream.pending import Pending
-from semistream.protocols import Buffer, Reader, Recipe
+from semistream.protocols import Buffer, Keeper, Reader, Recipe
 from semistream.records import RowCodec
 from semistream.stream_rows import StreamRows, match_count
 
@@ -28,9 +29,13 @@ class Parts:
     threads: int
     master_rows: int
     master_row_bytes: float  # of a packed row, on average
+    keeper: Keeper | None = None  # is shown master rows that tuples wait for
+    disk: Buffer | None = None  # a disk buffer that a recipe shares with the recipe it holds
 
     def buffer(self, part: str = "disk buffer", most_bytes: int | None = None) -> Buffer:
         """The disk buffer, in the bytes of that share, or in fewer that hold every page."""
+        if self.disk is not None and part == "disk buffer":
+            return self.disk
         given = self.given[part]
         if most_bytes is not None:
             given = min(given, max(most_bytes, self.reader.largest_page_bytes + 8192))
@@ -50,7 +55,13 @@ class Parts:
         given -= extra_bytes * self.rows.slots_in(given, extra_bytes)
         if most is not None:
             given = min(given, self.rows.bytes_for(most))
-        return Pending(self.slab, self.rows, given, matches, self.master_codec.width)
+        return Pending(self.slab, self.rows, given, matches, self.master_codec.width, self.keeper)
+
+    def hot_cache(self, eviction: Eviction, words_per_row: float = 1.0, part: str = "hot cache") -> HotCache:
+        """A cache of master rows, in the bytes of that share."""
+        matches = match_count(self.slab.total_bytes)
+        codec, given = self.master_codec, self.given[part]
+        return HotCache(self.slab, codec, self.master_row_bytes, given, matches, eviction, words_per_row, part)
 
 
 Build: TypeAlias = Callable[[Parts], Recipe]

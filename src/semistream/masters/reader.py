@@ -49,7 +49,6 @@ class FileReader:
         self._file, self._drop = _open(self._path, direct)
         self._dense = None if sorted_ else _open(folder / "dense.bin", direct=False)[0]
         self._dense_rows = os.fstat(self._dense).st_size // 16 if self._dense is not None else 0
-        self.word_order = sorted_
         self.order: Order | None = None
         self._buffers: list[PageBuffer] = []
         self._dense_bytes = 0

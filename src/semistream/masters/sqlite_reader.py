@@ -24,7 +24,6 @@ class SqliteReader:
     wants_keys = True
     word_order = False
     order: Order | None = None
-    word_order = False
     threads = False
     gap_bytes = 0  # rows nobody asked for cost more than another request
 

@@ -30,6 +30,20 @@ class Picked(NamedTuple):
     heap_at: I64
 
 
+def closed(picked: Picked, open_words: I64) -> Picked:
+    """Picked rows without those of words that go on outside the load (flag, word, flag, word)."""
+    for flag, word in open_words.reshape(2, 2):
+        if flag:
+            picked = without(picked, word)
+    return picked
+
+
+def without(picked: Picked, word: int) -> Picked:
+    """Picked rows without those of one word."""
+    stay = picked.words != word
+    return Picked(*(array[stay] for array in picked))
+
+
 @kernel
 def pick_rows(table: StreamTable, memory: Memory, page_at: I64, width: int, cursor: I64, picked: Picked) -> int:
     """Sift rows of pages by tags, as many as `picked` could hold; returns how many stayed. `cursor` (page, row) says where to go on."""
@@ -52,6 +66,28 @@ def pick_rows(table: StreamTable, memory: Memory, page_at: I64, width: int, curs
             picked.row_at[count] = first + row * width
             picked.heap_at[count] = at
             count += 1 if table.tag[entry] != 0 else 0
+        if stop < rows:
+            cursor[1] = stop
+            return count
+        cursor[0] += 1
+        cursor[1] = 0
+    return count
+
+
+@kernel
+def take_rows(memory: Memory, page_at: I64, width: int, cursor: I64, picked: Picked) -> int:
+    """Rows of pages, all of them, as many as `picked` holds; returns how many. `cursor` (page, row) says where to go on."""
+    count = 0
+    while cursor[0] < page_at.size:
+        at = page_at[cursor[0]]
+        rows = np.int64(memory.b4[(at >> 2) + 1])
+        first = at + np.int64(memory.b4[(at >> 2) + 6])
+        stop = min(rows, cursor[1] + picked.words.size - count)
+        for row in range(cursor[1], stop):
+            picked.words[count] = np.int64(memory.b8[(at >> 3) + 4 + row])
+            picked.row_at[count] = first + row * width
+            picked.heap_at[count] = at
+            count += 1
         if stop < rows:
             cursor[1] = stop
             return count
@@ -116,3 +152,32 @@ def claim(table: StreamTable, picked: Picked, cursor: I64, found: Picked, heads:
         cursor[1] = -1
         cursor[0] += 1
     return pairs
+
+
+@kernel
+def wanted(table: StreamTable, picked: Picked, least: float, chosen: Picked, waiting: I64) -> int:
+    """Rows of the words on which enough tuples wait: `least` for every row of the word; returns how many rows.
+
+    Rows of a word stand side by side. `waiting` gets for every chosen row how many tuples wait on its word, counted a little
+    further than was asked for: who keeps them may prefer the hottest.
+    """
+    count, at = 0, 0
+    while at < picked.words.size:
+        word, stop = picked.words[at], at + 1
+        while stop < picked.words.size and picked.words[stop] == word:
+            stop += 1
+        enough, waits = least * (stop - at), 0
+        entry = find(table, word)
+        slot = np.int64(table.entry_head[entry]) if table.tag[entry] != 0 else np.int64(-1)
+        while slot >= 0 and waits < 64 + enough:
+            waits += 1
+            slot = np.int64(table.slots.links[slot, NEXT])
+        if waits > 0 and waits >= enough:
+            for i in range(at, stop):
+                chosen.words[count] = word
+                chosen.row_at[count] = picked.row_at[i]
+                chosen.heap_at[count] = picked.heap_at[i]
+                waiting[count] = waits
+                count += 1
+        at = stop
+    return count

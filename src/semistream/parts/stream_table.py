@@ -110,6 +110,20 @@ def chain_of(table: StreamTable, word: int) -> I64:
 
 
 @kernel
+def count_waiting(table: StreamTable, word: int, most: int) -> int:
+    """How many tuples wait on a word, counted up to `most`.
+
+    A count kept beside the head would have to be found again whenever a tuple expires, which costs every scan a cache miss a tuple;
+    who asks wants to know whether enough wait, and walks over a chain that is probed next anyway.
+    """
+    count, slot = 0, head_of(table, word)
+    while slot >= 0 and count < most:
+        count += 1
+        slot = np.int64(table.slots.links[slot, NEXT])
+    return count
+
+
+@kernel
 def drop_entry(table: StreamTable, entry: int) -> None:
     """Remove an entry and shift back those that a probe would no longer reach."""
     size = table.tag.size

@@ -1,0 +1,98 @@
+"""CACHEJOIN: HYBRIDJOIN behind a cache of the master rows that waiting tuples ask for most.
+
+Naeem, Dobbie, Weber, DaWaK 2012; described in the P-CACHEJOIN paper, section 2.
+
+A stream tuple first probes the cache and leaves at once if its key is there; only the others wait for HYBRIDJOIN's disk phase. The disk
+phase fills the cache: whenever a load is probed, keys on which many tuples wait are copied. When the cache is full, words picked at random
+make room. The master need not be sorted by anything, and the cache follows the stream when what is hot changes.
+
+    stream -> hot cache -- hit -> leaves at once
+                  | miss      ^ rows that many tuples wait for
+                  v           |
+              stream table + arrival queue -> leaves at its match        (HYBRIDJOIN)
+
+Next page: that of the oldest waiting tuple. Leaves: tuples whose key is cached, at once; others when their key is complete. Stays in
+memory: the rows of hot keys, and keys that are hot and absent from the master.
+
+Departures from the print. A key is cached with all its rows or not at all, so keys with many rows are exact. The threshold is not a
+number to be set: a row is cached when the tuples that waited for it took more memory than it will (`admission.py`). Keys that the
+master lacks are cached too, without rows: otherwise each costs a load again and again.
+
+>>> import pyarrow as pa, semistream as ss, tempfile
+>>> folder = tempfile.mkdtemp() + "/colours.master"
+>>> master = ss.build_master(folder, pa.table({"id": [1, 2, 2], "colour": ["red", "green", "blue"]}), key="id")
+>>> join = ss.Join(master, on="id", algorithm="cachejoin", memory="1MB", how="left")
+>>> stream = [pa.record_batch({"id": [2, 9]}), None, pa.record_batch({"id": [2]})]
+>>> pa.Table.from_batches(join(stream)).group_by("colour").aggregate([("id", "count")]).sort_by("colour").to_pylist()
+[{'colour': 'blue', 'id_count': 2}, {'colour': 'green', 'id_count': 2}, {'colour': None, 'id_count': 1}]
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from semistream.algorithms import hybridjoin
+from semistream.algorithms.admission import Admission, worth_keeping
+from semistream.algorithms.record import Algorithm, Parts
+from semistream.budget import Share
+from semistream.hot_cache import LEAST_BYTES, AnyVictim, Eviction, row_cost
+from semistream.protocols import Found, Reader, Recipe
+from semistream.stream_side import Block
+
+_WORDS_PER_ROW = 1.125  # one record in nine is left for keys that the master lacks
+
+
+def cache_share(reader: Reader, memory_bytes: int) -> Share:
+    """The cache's share: C / (M - C) = 1 / ln(R / C) gives the fewest loads when keys follow Zipf's law; never more than the master."""
+    master_bytes = max(1, reader.pages * reader.largest_page_bytes)
+    cache_bytes = memory_bytes / 4
+    for _ in range(8):
+        cache_bytes = memory_bytes / (1 + max(1.0, math.log(master_bytes / cache_bytes)))
+    weight = cache_bytes / (memory_bytes - cache_bytes)
+    return Share("hot cache", LEAST_BYTES, weight=weight, most=LEAST_BYTES + 2 * master_bytes)
+
+
+def shares(reader: Reader, memory_bytes: int) -> list[Share]:
+    """What HYBRIDJOIN asks for, and the cache."""
+    return [*hybridjoin.shares(reader, memory_bytes), cache_share(reader, memory_bytes)]
+
+
+class CacheJoin:
+    """A cache in front of another recipe, which shows it what is worth keeping."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        inner: Callable[[Parts], Recipe] = hybridjoin.HybridJoin,
+        eviction: Eviction | None = None,
+        slots_per_tuple: float = 0.5,
+    ) -> None:
+        self.front = parts.hot_cache(eviction or AnyVictim(), _WORDS_PER_ROW)
+        cached_bytes = row_cost(parts.master_codec, parts.master_row_bytes, _WORDS_PER_ROW)
+        least = worth_keeping(cached_bytes, parts.rows.slot_bytes(), slots_per_tuple)
+        self._inner = inner(replace(parts, keeper=Admission(self.front, least, by_word=not parts.reader.wants_keys)))
+        self.area, self.patience = self._inner.area, self._inner.patience
+
+    def admit(self, block: Block) -> int:
+        """Take what has room, of those the cache could not answer."""
+        return self._inner.admit(block)
+
+    def step(self) -> Iterator[Found]:
+        """The disk phase, which also fills the cache."""
+        return self._inner.step()
+
+
+ALGORITHM = Algorithm(
+    name="cachejoin",
+    title="CACHEJOIN",
+    paper="Naeem, Dobbie, Weber 2012",
+    next_page="the partition of the oldest waiting tuple",
+    leaves="tuples whose key is cached, at once; others when their key is complete",
+    keeps="rows that many tuples wait for; random ones make room",
+    bound="at most as many loads as tuples wait",
+    needs_index=True,
+    build=CacheJoin,
+    shares=shares,
+)

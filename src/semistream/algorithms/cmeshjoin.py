@@ -1,0 +1,61 @@
+"""CMESHJOIN: MESHJOIN behind a cache of the master rows that waiting tuples ask for most.
+
+Naeem, Dobbie, Weber, CIKM 2013; described in the SSBJ paper, section 2.
+
+A stream tuple first probes the cache and leaves at once if its key is there; only the others ride along with the scan. The scan fills the
+cache: keys on which many tuples wait are copied as their rows pass by. MESHJOIN alone makes no use of skew; the cache does, and it needs
+nothing from the disk phase, neither index nor order.
+
+    stream -> hot cache -- hit -> leaves at once
+                  | miss      ^ rows that many tuples wait for
+                  v           |
+              [chunk | chunk | ... k chunks] -> leaves after k reads      (MESHJOIN)
+
+Next page: the next partition of the cycle. Leaves: tuples whose key is cached, at once; others with their chunk, after k reads. Stays in
+memory: the rows of the hottest keys.
+
+Departures from the print. A key is cached with all its rows or not at all. After a key is cached, the tuples that already wait for it
+finish by the scan and younger ones hit the cache, so no pair comes twice. Masters whose rows of a key lie strewn over many pages are
+scanned without a cache. The cost threshold and the victims are those of SSCJ.
+
+>>> import pyarrow as pa, semistream as ss, tempfile
+>>> folder = tempfile.mkdtemp() + "/colours.master"
+>>> master = ss.build_master(folder, pa.table({"id": [1, 2, 3], "colour": ["red", "green", "blue"]}), key="id")
+>>> join = ss.Join(master, on="id", algorithm="cmeshjoin", memory="1MB")
+>>> pa.Table.from_batches(join([pa.record_batch({"id": [3, 1, 9]})])).sort_by("id").to_pylist()
+[{'id': 1, 'colour': 'red'}, {'id': 3, 'colour': 'blue'}]
+"""
+
+from __future__ import annotations
+
+from semistream.algorithms import cachejoin, meshjoin
+from semistream.algorithms.record import Algorithm, Parts
+from semistream.budget import Share
+from semistream.hot_cache import ColdestVictim
+from semistream.protocols import Reader, Recipe
+
+
+def shares(reader: Reader, memory_bytes: int) -> list[Share]:
+    """What MESHJOIN asks for, and the cache."""
+    cache = [cachejoin.cache_share(reader, memory_bytes)] if reader.runs else []
+    return [*meshjoin.shares(reader, memory_bytes), *cache]
+
+
+def _build(parts: Parts) -> Recipe:
+    if not parts.reader.runs:
+        return meshjoin.MeshJoin(parts)
+    return cachejoin.CacheJoin(parts, inner=meshjoin.MeshJoin, eviction=ColdestVictim(), slots_per_tuple=1.0)
+
+
+ALGORITHM = Algorithm(
+    name="cmeshjoin",
+    title="CMESHJOIN",
+    paper="Naeem, Dobbie, Weber 2013",
+    next_page="the next partition of a cyclic scan",
+    leaves="tuples whose key is cached, at once; others with the chunk that has seen all partitions",
+    keeps="rows that many tuples wait for; those with the fewest hits make room",
+    bound="exactly k iterations, k = partitions of the master",
+    needs_index=False,
+    build=_build,
+    shares=shares,
+)

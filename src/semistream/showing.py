@@ -1,0 +1,41 @@
+"""Showing a recipe's keeper the master rows that tuples wait for, before the tuples leave."""
+
+from __future__ import annotations
+
+from semistream.parts import probing, stream_table
+from semistream.parts.memory import I64
+from semistream.parts.stream_table import StreamTable
+from semistream.protocols import Keeper
+
+_ENOUGH = 1 << 16  # how far tuples of one word are counted: chains of hot words are long
+
+
+class Showing:
+    """Shows whole words only: a word whose rows come in two pieces of a load has thousands, and is not worth keeping.
+
+    The lists are borrowed: they hold what is shown while it is shown.
+    """
+
+    def __init__(self, keeper: Keeper, table: StreamTable, chosen: probing.Picked, waiting: I64) -> None:
+        self._keeper, self._table, self._chosen, self._waiting = keeper, table, chosen, waiting
+        self._carried: int | None = None  # word whose rows may go on in the next piece
+
+    def piece(self, picked: probing.Picked, more: bool) -> None:
+        """Offer the words of picked rows, those of a word side by side, on which enough tuples wait."""
+        carried, self._carried = self._carried, int(picked.words[-1]) if more and picked.words.size else None
+        for word in (carried, self._carried):
+            if word is not None:
+                picked = probing.without(picked, word)
+        count = probing.wanted(self._table, picked, self._keeper.least, self._chosen, self._waiting)
+        if count:
+            self._keeper.offer(probing.Picked(*(array[:count] for array in self._chosen)), self._waiting[:count])
+
+    def rows_of(self, word: int, rows: probing.Picked) -> None:
+        """Show some rows of one word."""
+        self._keeper.collect(word, rows, stream_table.count_waiting(self._table, word, _ENOUGH))
+
+    def finish(self, word: int) -> None:
+        """All rows of a word have been shown; if nobody waits for it they were shown as a piece."""
+        waiting = stream_table.count_waiting(self._table, word, _ENOUGH)
+        if waiting:
+            self._keeper.finish(word, waiting)
