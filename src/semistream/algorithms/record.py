@@ -29,7 +29,7 @@ class Parts:
         """The disk buffer, in the bytes of that share, or in fewer that hold every page."""
         given = self.given[part]
         if most_bytes is not None:
-            given = min(given, max(most_bytes, self.reader.largest_page_bytes + 8192))
+            given = min(given, max(most_bytes, self.reader.largest_page_bytes + 128))
         return self.reader.buffer(self.slab, part, given)
 
     def pending(self, most_slots: int | None = None) -> Pending:
