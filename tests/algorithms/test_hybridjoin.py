@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 
 import pytest
 
 import semistream as ss
+from semistream.algorithms.choice import OldestFirst
 from semistream.algorithms.published import HYBRIDJOIN_TUPLE_BYTES, slots_in
 from tests.contract.harness import opened_master
 from tests.contract.small_cases import plain_case
@@ -54,3 +56,14 @@ def test_the_published_preset_has_the_published_number_of_slots(algorithm, rows)
             slots[preset] = join.report()["stream_slots"]
     assert slots["published"] == published_slots(2_000_000, rows)
     assert slots["published"] < slots["tuned"]
+
+
+def test_ages_count_the_tuples_that_entered_and_not_those_that_a_cache_has_answered():
+    choice = OldestFirst()
+    choice.pending = SimpleNamespace(now=1000, oldest_position=lambda: 500, hurry=False, slots=10)
+    choice.arrivals = 100  # nine of ten were answered before
+    assert choice.age() == 50
+    assert not choice.is_due(most_age=5)
+    assert choice.is_due(most_age=4.9)
+    choice.pending.hurry = True
+    assert choice.is_due()

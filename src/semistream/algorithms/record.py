@@ -38,7 +38,7 @@ class Parts:
             return self.disk
         given = self.given[part]
         if most_bytes is not None:
-            given = min(given, max(most_bytes, self.reader.largest_page_bytes + 8192))
+            given = min(given, max(most_bytes, self.reader.largest_page_bytes + 128))
         return self.reader.buffer(self.slab, part, given)
 
     def buffers(self, part: str, each_bytes: int) -> list[Buffer]:
