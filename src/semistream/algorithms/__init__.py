@@ -13,7 +13,7 @@ from semistream.algorithms.record import Algorithm
 from semistream.errors import CapabilityError, UsageError
 from semistream.protocols import Master
 
-_MODULES = (inlj, meshjoin, r_meshjoin, partitioned_join, ssij, hybridjoin)
+_MODULES = (meshjoin, r_meshjoin, inlj, partitioned_join, ssij, hybridjoin)
 TABLE: dict[str, Algorithm] = {module.ALGORITHM.name: module.ALGORITHM for module in _MODULES}
 
 
@@ -21,7 +21,7 @@ def algorithms() -> list[Algorithm]:
     """All algorithms, with what each can do.
 
     >>> [algorithm.name for algorithm in algorithms()]
-    ['inlj', 'meshjoin', 'r_meshjoin', 'partitioned_join', 'ssij', 'hybridjoin']
+    ['meshjoin', 'r_meshjoin', 'inlj', 'partitioned_join', 'ssij', 'hybridjoin']
     """
     return list(TABLE.values())
 
