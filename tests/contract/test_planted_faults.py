@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from semistream import budget, columns, join, keys, stream_side
-from semistream.algorithms import blocks, hybridjoin_lwf, kept_blocks, meshjoin, partitioned_join, ssij
+from semistream.algorithms import blocks, hybridjoin_lwf, inlj, kept_blocks, meshjoin, partitioned_join, ssij
 from semistream.algorithms.admission import Admission
 from semistream.algorithms.choice import OldestFirst
 from semistream.errors import NoProgress
@@ -306,6 +306,27 @@ def output_depends_on_chance(patch: Patch) -> None:
     patch.setattr(Settler, "flush", shuffled)
 
 
+def a_segment_is_not_probed(patch: Patch) -> None:
+    following = meshjoin.MeshJoin._next_load
+
+    def forgetful(self):
+        last = self._next_segment == self._segments - 1 > 0
+        load = following(self)
+        return load._replace(page_at=load.page_at[:0]) if last else load
+
+    patch.setattr(meshjoin.MeshJoin, "_next_load", forgetful)
+
+
+def a_marked_page_is_left_out(patch: Patch) -> None:
+    marked = inlj.Inlj._marked
+
+    def hasty(self):
+        self._marks[-1:] = 0
+        yield from marked(self)
+
+    patch.setattr(inlj.Inlj, "_marked", hasty)
+
+
 def a_kept_block_answers_for_its_neighbours(patch: Patch) -> None:
     start = blocks.Blocks.__init__
 
@@ -394,7 +415,8 @@ class Planted:
 
 PLANTED = [
     Planted(tuples_of_the_looked_up_key_stay, into=("hybridjoin",)),
-    Planted(nobody_expires, into=("meshjoin",)),
+    Planted(nobody_expires, into=("meshjoin", "r_meshjoin")),
+    Planted(a_segment_is_not_probed, into=("r_meshjoin",)),
     Planted(a_chunk_expires_one_partition_too_early, into=("meshjoin",)),
     Planted(a_chunk_takes_younger_tuples_of_its_keys_along, into=("meshjoin",)),
     Planted(the_age_limit_is_forgotten, declared_bound, into=("hybridjoin_l",)),
@@ -404,8 +426,9 @@ PLANTED = [
     Planted(who_comes_alone_waits_for_ever, declared_bound, into=("partitioned_join", "ssij")),
     Planted(a_full_stream_table_drops_tuples),
     Planted(unmatched_tuples_are_forgotten),
-    Planted(a_key_counts_as_complete_at_the_edge_of_a_load, into=("hybridjoin",)),
-    Planted(the_last_page_of_a_load_is_not_probed),
+    Planted(a_key_counts_as_complete_at_the_edge_of_a_load, into=("hybridjoin", "inlj", "partitioned_join", "ssij")),
+    Planted(the_last_page_of_a_load_is_not_probed, into=(*STAGES, "r_meshjoin", "inlj")),
+    Planted(a_marked_page_is_left_out, into=("inlj",)),
     Planted(keys_are_not_verified, weak_hash),
     Planted(a_null_key_is_a_key_like_any_other),
     Planted(minus_zero_and_nan_are_just_bits),

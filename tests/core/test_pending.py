@@ -248,6 +248,8 @@ def test_so_many_tuples_wait_in_the_bytes_for_them(heap_bytes):
     rows = StreamRows(RowCodec(WITH_TEXT if heap_bytes else SCHEMA), heap_bytes)
     for slots in (16, 17, 100, 256_709):
         assert rows.slots_in(rows.bytes_for(slots)) == slots
+        fewer = rows.slots_in(rows.bytes_for(slots), extra_bytes=4)
+        assert rows.bytes_for(fewer) + 4 * fewer <= rows.bytes_for(slots) + 4 * 16
 
 
 def test_a_consumer_that_stops_early_leaves_the_rest_waiting():

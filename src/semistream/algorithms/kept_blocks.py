@@ -43,15 +43,20 @@ class KeptBlocks:
     def __init__(self, parts: Parts, each_bytes: int) -> None:
         *self._buffers, self._spare = parts.buffers("blocks", each_bytes)
         self._holds: I64 = np.full(len(self._buffers), -1, np.int64)  # block of every buffer but the spare one
-        self._slab, self.pages, bounds = parts.slab, parts.reader.pages, [0]
-        while bounds[-1] < self.pages:
-            bounds.append(self._spare.stop_of(bounds[-1]) if parts.reader.order is not None else bounds[-1] + 1)
-        bounds += [0] if not self.pages else []  # of an empty master one block without pages
-        self.blocks = len(bounds) - 1
+        self._slab, self.pages = parts.slab, parts.reader.pages
+        bounds = self._bounds() if parts.reader.word_order else range(self.pages + 1)
+        self.blocks = max(1, len(bounds) - 1)  # of an empty master one block without pages
         self.bounds: I64 = self.take(self.blocks + 1, np.int64)
-        self.bounds[:] = bounds
+        self.bounds[: len(bounds)] = bounds
         self.asked = self.take(self.blocks, np.float64)
         self.at: I64 = self.take(self.pages, np.int64, -1)  # where in the slab a page lies
+
+    def _bounds(self) -> list[int]:
+        """First pages of blocks that are each as long as a buffer allows, and what comes behind the last one."""
+        bounds = [0]
+        while bounds[-1] < self.pages:
+            bounds.append(self._spare.stop_of(bounds[-1]))
+        return bounds
 
     def take(self, count: int, kind: Any, start: int = 0) -> Any:
         """An array of numbers for pages or blocks."""

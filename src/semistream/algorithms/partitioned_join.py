@@ -97,7 +97,11 @@ class PartitionedJoin:
         self._full = sizes.full or max(2, _FULL_SHARES * self._pending.slots // self._blocks.waiting.size)
         self._drain_to = self._pending.slots  # while more wait than that, nobody comes in and the fullest are served
         self._epoch = 0
-        self.front = self
+
+    @property
+    def front(self) -> PartitionedJoin:
+        """It answers what it can at once."""
+        return self
 
     def answer(self, block: Block) -> Generator[Found, None, Block]:
         """Answer what lies in the join buffer, and serve who has waited too long."""

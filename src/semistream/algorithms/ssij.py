@@ -143,7 +143,11 @@ class Ssij:
         else:
             self._plan = _ByLookUp(parts, self._pending, each)
         self._joining = False
-        self.front = self
+
+    @property
+    def front(self) -> Ssij:
+        """It answers what it can at once."""
+        return self
 
     def answer(self, block: Block) -> Generator[Found, None, Block]:
         """The online phase; and a join phase, if somebody has waited too long."""
