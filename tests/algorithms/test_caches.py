@@ -64,6 +64,22 @@ def test_a_cache_in_front_of_a_scan_saves_loads(masters):
 
 
 @pytest.mark.compiled
+def test_a_scan_collects_keys_whose_rows_lie_strewn(masters, tmp_path):
+    _, keys = masters
+    twice = pa.table({"key": np.concatenate([keys, keys[::-1]]), "text": [f"{n:0>80}" for n in range(2 * ROWS)]})
+    with ss.build_master(tmp_path / "twice", twice, key="key", layout="heap") as master:
+        loads, ranks = {}, skewed(120_000)
+        for algorithm in ("meshjoin", "cmeshjoin"):
+            join = ss.Join(master, on="key", algorithm=algorithm, memory=2 * MEMORY)
+            items = [
+                pa.record_batch({"key": keys[ranks[start : start + 2000]]}) for start in range(0, ranks.size, 2000)
+            ]
+            assert sum(batch.num_rows for batch in join(items)) == 2 * ranks.size
+            loads[algorithm] = join.report()["loads"]
+    assert loads["cmeshjoin"] < 0.85 * loads["meshjoin"]
+
+
+@pytest.mark.compiled
 @pytest.mark.parametrize("algorithm", ["cachejoin", "sscj", "cmeshjoin"])
 def test_a_cache_follows_what_is_hot(algorithm, masters):
     ranks = np.concatenate([skewed(40_000, seed=1), skewed(40_000, seed=2, shift=ROWS // 2)])
