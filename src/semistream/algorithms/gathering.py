@@ -25,6 +25,7 @@ class Gathering:
         self._least_a_row, self._rows = admission.least, 1.0  # rows that words of this master have, as far as was seen
         self._most = min(_MOST_AT_ONCE, self._cache.slots // 8)
         self._begun: deque[tuple[int, int, int]] = deque()  # (first page of the load, word, tuples that waited)
+        self._listed: set[int] = set()  # a word that found no room must not begin again before its old round ends
         self._first, self.loads = 0, 0
 
     def stop_of(self, first: int) -> int:
@@ -43,6 +44,7 @@ class Gathering:
             self._cache.gather(load)
         while self._begun and self._begun[0][0] == first:
             _, word, waiting = self._begun.popleft()
+            self._listed.remove(word)
             self._rows += _LEARNING * (max(1, self._cache.collected(word)) - self._rows)
             self._cache.finish(word, waiting / self._least_a_row)
         return load
@@ -57,8 +59,9 @@ class Gathering:
         for word, count in zip(rows.words.tolist(), waiting.tolist(), strict=True):
             if len(self._begun) >= self._most:
                 return
-            if self._cache.begin(word, count):
+            if word not in self._listed and self._cache.begin(word, count):
                 self._begun.append((self._first, word, count))
+                self._listed.add(word)
 
     def collect(self, word: int, rows: Picked, waiting: int) -> None:
         """A scan looks nothing up."""
