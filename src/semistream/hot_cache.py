@@ -21,7 +21,7 @@ import numpy as np
 
 from semistream.budget import Slab
 from semistream.parts import hot_cache as kernels
-from semistream.parts import hot_victims, probing, row_heap, stream_table
+from semistream.parts import hot_collecting, hot_victims, probing, row_heap, stream_table
 from semistream.parts.memory import I64
 from semistream.parts.probing import Picked
 from semistream.protocols import Found, Load
@@ -187,14 +187,25 @@ class HotCache:
         """Add those of the rows whose words are being collected. A word that finds no room, even after eviction, is forgotten."""
         if not kernels.room(self.kept, self.memory, rows.row_at) >= rows.words.size:
             self._make_room(min(rows.words.size, self.slots // 8))
-        kernels.collect(self.kept, self.memory, rows)
+        hot_collecting.collect(self.kept, self.memory, rows)
+
+    def gather(self, load: Load) -> None:
+        """Collect whatever rows of a load belong to words that are being collected."""
+        for rows in self.rows_of(load):
+            if count := hot_collecting.pick_collected(self.kept, rows):
+                self.collect(Picked(*(array[:count] for array in rows)))
+
+    def collected(self, word: int) -> int:
+        """Rows collected so far of a word that is being collected; -1 if it is not, or not any more."""
+        record = kernels.record_of(self.kept, word)
+        return -1 - int(self.kept.records[record, kernels.ROWS]) if record >= 0 else -1
 
     def finish(self, word: int, most_rows: float) -> bool:
-        """All rows of a collected word are here: it answers from now on, unless it has more than `most_rows`, or was forgotten."""
+        """All rows of a collected word are here: it answers from now on, unless it has too many rows, or was forgotten."""
         record = kernels.record_of(self.kept, word)
         if record < 0:
             return False
-        kernels.complete(self.kept, record)
+        hot_collecting.complete(self.kept, record)
         if self.kept.records[record, kernels.ROWS] > most_rows:
             kernels.forget(self.kept, self.memory, record)
             return False

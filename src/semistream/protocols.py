@@ -136,7 +136,9 @@ class Master(Protocol):
 class Keeper(Protocol):
     """Is shown master rows while tuples wait for them, and may keep copies. Rows in the disk buffer are gone after the call."""
 
-    least: float  # tuples that must wait on a word, for each of its rows, to have it shown
+    @property
+    def least(self) -> float:
+        """Tuples that must wait on a word, for each of its rows that lie side by side, to have it offered."""
 
     def offer(self, rows: Picked, waiting: I64) -> None:
         """All rows of some words, those of a word side by side, and for each how many tuples wait on its word."""

@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semistream.algorithms.admission import Admission, worth_keeping
+from semistream.algorithms.gathering import Gathering
 from semistream.budget import Slab
 from semistream.hot_cache import AnyVictim, ColdestVictim, HotCache, Permanent, row_cost
 from semistream.parts.probing import Picked
+from semistream.protocols import Load
 from semistream.records import RowCodec
 from semistream.stream_side import Block
 from tests.core.waiting import CLOSED, Bench
@@ -215,3 +217,80 @@ def test_a_word_without_rows_is_kept_as_absent_once_two_wait_for_it():
     admission.collect(3, buffered(slab, [3]), 2)
     admission.finish(3, 2)
     assert answered(cache, [1, 2, 3])[1:] == ([1], [0, 2])
+
+
+# ------------------------------------------------------------------------------------------------------- strewn rows
+
+
+class Pages:
+    """A disk buffer over pages that already lie in the slab, one a load."""
+
+    loads = 0
+
+    def __init__(self, slab, pages):
+        self._at = [int(buffered(slab, words).heap_at[0]) for words in pages]
+
+    def stop_of(self, first):
+        return first + 1
+
+    def partition(self, first, stop):
+        return first, first + 1
+
+    def read(self, first, stop):
+        return Load(ints(self._at[first]), CLOSED)
+
+
+def scanned(slab, pages, eviction=None, given_bytes=1 << 14):
+    """A cache, and a scan that gathers for it."""
+    cache = new_cache(slab, given_bytes=given_bytes, matches=64, eviction=eviction, words_per_row=1.5)
+    return cache, Gathering(Admission(cache, 1.0), Pages(slab, pages))
+
+
+def offered(scan, word, waiting):
+    scan.offer(Picked(ints(word), ints(0), ints(0)), ints(waiting))
+
+
+@pytest.mark.parametrize("begin", [0, 1, 2])
+def test_strewn_rows_answer_after_a_whole_round_wherever_it_began(begin):
+    slab = Slab(1 << 18)
+    cache, scan = scanned(slab, [[1, 2, 1], [3, 3], [2, 1, 4]])
+    for step in range(begin, begin + 3):
+        scan.read(step % 3, step % 3 + 1)
+        if step == begin:
+            offered(scan, 1, 5)
+        assert answered(cache, [1])[1] == []
+    scan.read(begin, begin + 1)
+    pairs, gone, _ = answered(cache, [1])
+    assert sorted(row for _, row in pairs) == [0, 1, 2]
+    assert gone == [0]
+
+
+def test_a_word_that_found_no_room_does_not_begin_again_before_its_round_ends():
+    """Begun again half way, it would answer when the first round ends, with half its rows."""
+    slab = Slab(1 << 18)
+    cache, scan = scanned(slab, [[1], [9] * 8, [1], [1]], given_bytes=8192)
+    filler = list(range(1000, 1000 + cache.slots))
+    cache.keep(buffered(slab, filler), np.full(len(filler), 1))
+    cache.forget(np.flatnonzero(cache.kept.record_word == 1000)[:1])  # one row is free, but not for long
+    scan.read(0, 1)
+    offered(scan, 1, 5)
+    cache.keep(buffered(slab, [2000]), ints(1))
+    scan.read(1, 2)
+    scan.read(2, 3)
+    assert cache.collected(1) == -1, "the test wants a word without room"
+    cache.forget(np.flatnonzero(cache.kept.records[:, 1] == 1)[:5])
+    offered(scan, 1, 5)
+    for first in (3, 0, 1, 2, 3):
+        scan.read(first, first + 1)
+        pairs, gone, _ = answered(cache, [1])
+        assert len(pairs) == (3 if gone else 0), "half a word answers"
+
+
+def test_how_many_rows_words_have_is_learnt():
+    slab = Slab(1 << 18)
+    _, scan = scanned(slab, [[1, 1, 1, 2, 2, 2]])
+    before = scan.least
+    scan.read(0, 1)
+    offered(scan, 1, 2)
+    scan.read(0, 1)
+    assert scan.least > before

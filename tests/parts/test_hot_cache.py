@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semistream.parts import hot_cache, hot_victims, row_heap, stream_table
+from semistream.parts import hot_cache, hot_collecting, hot_victims, row_heap, stream_table
 from semistream.parts.probing import Picked
 from tests.parts.made import EDGES, clustered_words, ints, new_memory, new_picked
 
@@ -175,11 +175,11 @@ def test_a_word_that_is_being_collected_answers_nobody_until_it_is_complete():
     kept = Kept()
     record = hot_cache.open_record(kept.cache, np.int64(10), -1, 1, 1)
     first, texts = kept.load([10, 11, 10])
-    assert hot_cache.collect(kept.cache, kept.memory, first) == 0
+    assert hot_collecting.collect(kept.cache, kept.memory, first) == 0
     assert kept.answers([10]) == ([], [], [0])
     second, more = kept.load([12, 10])
-    hot_cache.collect(kept.cache, kept.memory, second)
-    hot_cache.complete(kept.cache, record)
+    hot_collecting.collect(kept.cache, kept.memory, second)
+    hot_collecting.complete(kept.cache, record)
     pairs, gone, _ = kept.answers([10])
     assert sorted(pairs) == [(0, n, text) for word, n, text in texts + more if word == 10]
     assert gone == [0]
@@ -187,12 +187,24 @@ def test_a_word_that_is_being_collected_answers_nobody_until_it_is_complete():
 
 def test_a_collected_word_without_rows_is_absent_and_one_without_room_is_forgotten():
     kept = Kept()
-    hot_cache.complete(kept.cache, hot_cache.open_record(kept.cache, np.int64(10), -1, 1, 1))
+    hot_collecting.complete(kept.cache, hot_cache.open_record(kept.cache, np.int64(10), -1, 1, 1))
     assert kept.answers([10]) == ([], [0], [])
     hot_cache.open_record(kept.cache, np.int64(11), -1, 1, 1)
     rows, _ = kept.load([11] * (SLOTS + 1))
-    assert hot_cache.collect(kept.cache, kept.memory, rows) == 1
+    assert hot_collecting.collect(kept.cache, kept.memory, rows) == 1
     kept.check({10: []})
+
+
+def test_of_many_rows_those_of_collected_words_are_picked_in_order():
+    kept = Kept()
+    hot_cache.open_record(kept.cache, np.int64(10), -1, 1, 1)
+    whole, _ = kept.load([11])
+    hot_cache.keep(kept.cache, kept.memory, whole, ints(1), 1)
+    rows, _ = kept.load([12, 10, 11, 10, 13])
+    places = rows.row_at.tolist()
+    assert hot_collecting.pick_collected(kept.cache, rows) == 2
+    assert rows.row_at[:2].tolist() == [places[1], places[3]]
+    assert rows.words[:2].tolist() == [10, 10]
 
 
 def test_a_word_that_is_being_collected_is_no_victim():

@@ -34,26 +34,26 @@ class Admission:
     """
 
     def __init__(self, cache: HotCache, least: float, *, by_word: bool = True, absent: int = 2) -> None:
-        self._cache, self.least, self._by_word, self._absent = cache, least, by_word, absent
+        self.cache, self.least, self._by_word, self._absent = cache, least, by_word, absent
         self._collecting: int | None = None
         self._seen = 0  # rows of the word that is being looked up
 
     def offer(self, rows: Picked, waiting: I64) -> None:
         """Keep what is offered: enough tuples wait for it."""
-        self._cache.keep(rows, waiting)
+        self.cache.keep(rows, waiting)
 
     def collect(self, word: int, rows: Picked, waiting: int) -> None:
         """Rows of a word that lie on several pages are collected, if at least the first of them is worth it."""
         first, self._seen = self._seen == 0, self._seen + rows.words.size
-        if first and rows.words.size and self._by_word and waiting >= self.least and self._cache.begin(word, waiting):
+        if first and rows.words.size and self._by_word and waiting >= self.least and self.cache.begin(word, waiting):
             self._collecting = word
         if self._collecting is not None:
-            self._cache.collect(rows)
+            self.cache.collect(rows)
 
     def finish(self, word: int, waiting: int) -> None:
         """Keep the collected word if all its rows together are worth it; a word without rows is kept as absent."""
         if self._collecting is not None:
-            self._cache.finish(word, waiting / self.least)
+            self.cache.finish(word, waiting / self.least)
         elif not self._seen and self._by_word and waiting >= self._absent:
-            self._cache.keep_absent(word, waiting)
+            self.cache.keep_absent(word, waiting)
         self._collecting, self._seen = None, 0

@@ -15,8 +15,8 @@ Next page: the next partition of the cycle. Leaves: tuples whose key is cached, 
 memory: the rows of the hottest keys.
 
 Departures from the print. A key is cached with all its rows or not at all. After a key is cached, the tuples that already wait for it
-finish by the scan and younger ones hit the cache, so no pair comes twice. Masters whose rows of a key lie strewn over many pages are
-scanned without a cache. The cost threshold and the victims are those of SSCJ.
+finish by the scan and younger ones hit the cache, so no pair comes twice. Where rows of a key lie strewn over the master they are
+collected for a whole round before the key answers (`gathering.py`). The victims are those of SSCJ.
 
 >>> import pyarrow as pa, semistream as ss, tempfile
 >>> folder = tempfile.mkdtemp() + "/colours.master"
@@ -28,7 +28,11 @@ scanned without a cache. The cost threshold and the victims are those of SSCJ.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from semistream.algorithms import cachejoin, meshjoin
+from semistream.algorithms.admission import Admission
+from semistream.algorithms.gathering import Gathering
 from semistream.algorithms.record import Algorithm, Parts
 from semistream.budget import Share
 from semistream.hot_cache import ColdestVictim
@@ -37,14 +41,18 @@ from semistream.protocols import Reader, Recipe
 
 def shares(reader: Reader, memory_bytes: int) -> list[Share]:
     """What MESHJOIN asks for, and the cache."""
-    cache = [cachejoin.cache_share(reader, memory_bytes)] if reader.runs else []
-    return [*meshjoin.shares(reader, memory_bytes), *cache]
+    return [*meshjoin.shares(reader, memory_bytes), cachejoin.cache_share(reader, memory_bytes)]
 
 
 def _build(parts: Parts) -> Recipe:
-    if not parts.reader.runs:
-        return meshjoin.MeshJoin(parts)
-    return cachejoin.CacheJoin(parts, inner=meshjoin.MeshJoin, eviction=ColdestVictim(), slots_per_tuple=1.0)
+    scan = meshjoin.MeshJoin if parts.reader.runs else _scan_strewn
+    return cachejoin.CacheJoin(parts, inner=scan, eviction=ColdestVictim(), slots_per_tuple=1.0)
+
+
+def _scan_strewn(parts: Parts) -> Recipe:
+    assert isinstance(parts.keeper, Admission)
+    gathering = Gathering(parts.keeper, parts.buffer())
+    return meshjoin.MeshJoin(replace(parts, keeper=gathering, disk=gathering))
 
 
 ALGORITHM = Algorithm(

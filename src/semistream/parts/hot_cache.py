@@ -197,27 +197,6 @@ def keep(cache: HotCache, memory: Memory, rows: Picked, waiting: I64, now: int) 
     return at
 
 
-@kernel
-def collect(cache: HotCache, memory: Memory, rows: Picked) -> int:
-    """Add to words that are being collected those of the rows that are theirs; a word without room is forgotten. Returns how many were."""
-    dropped = 0
-    for i in range(rows.words.size):
-        record = record_of(cache, rows.words[i])
-        if record >= 0 and cache.records[record, ROWS] < 0:
-            if room(cache, memory, rows.row_at[i : i + 1]):
-                add_row(cache, memory, record, rows.row_at[i], rows.heap_at[i])
-            else:
-                forget(cache, memory, record)
-                dropped += 1
-    return dropped
-
-
-@kernel
-def complete(cache: HotCache, record: int) -> None:
-    """All rows of a collected word are here: it may answer from now on."""
-    cache.records[record, ROWS] = -1 - cache.records[record, ROWS]
-
-
 # ------------------------------------------------------------------------------------------------------------ forgetting
 
 
