@@ -131,9 +131,10 @@ class Stage:
         """Take memory for `room` rows and so many bytes of every cell column."""
         self.room, self.rows, self._cell_room = room, 0, cell_room
         places = np.cumsum([0] + [-(-int(size) * room // 64) * 64 for size in self._fixed.size]).astype(np.int64)
-        self._target = rows.Target(view(np.empty(int(places[-1]) + 8, np.uint8)[: int(places[-1])]), places[:-1])
-        self._ends = [np.zeros(room + 1, kinds.offset_dtype(column.type)) for column in self.cells]
-        self._data = [np.empty(int(size) or 1, np.uint8) for size in cell_room]
+        self._block, block = columns.new_bytes(int(places[-1]))
+        self._target = rows.Target(view(block), places[:-1])
+        self._ends = [_new_ends(room, column) for column in self.cells]
+        self._data = [columns.new_bytes(int(size))[1] for size in cell_room]
         self._valid: dict[str, U8] = {}
 
     def fits(self, count: int, cell_bytes: I64) -> bool:
@@ -211,11 +212,10 @@ class Stage:
         block = self._target.memory.b1
         # a batch keeps its whole block alive: a few rows must not hold room for thousands
         sparse = 2 * count < self.room
-        whole = pa.py_buffer(block)
         for column, bare in zip(self.columns, self._bare, strict=True):
             valid = self._valid.get(column.name)
             if bare and column.size and valid is None and not sparse:
-                values = whole.slice(int(self._target.column_at[fixed]), count * column.size)
+                values = self._block.slice(int(self._target.column_at[fixed]), count * column.size)
                 arrays.append(pa.Array.from_buffers(column.type, count, [None, values], 0))
                 fixed += 1
             elif column.is_cell:
@@ -232,8 +232,15 @@ class Stage:
             else:
                 arrays.append(columns.from_fixed(column.type, count, columns.NO_BYTES, valid))
         self.room = self.rows = 0
-        del self._target, self._ends, self._data, self._valid
+        del self._block, self._target, self._ends, self._data, self._valid
         return arrays
+
+
+def _new_ends(room: int, column: StoredColumn) -> NDArray[np.signedinteger]:
+    kind = kinds.offset_dtype(column.type)
+    ends = columns.new_bytes((room + 1) * np.dtype(kind).itemsize)[1].view(kind)
+    ends[0] = 0
+    return ends
 
 
 def _alignment(size: int) -> int:

@@ -136,7 +136,10 @@ class Adaptive:
         self._lock = Lock()
         self._tiles = tiles.Tiles(slab.take("stream table", count, np.int32), slab.take("stream table", 4, np.int64))
         tiles.reset(self._tiles, slab.place("stream table", count * tile_bytes), tile_bytes)
-        self.area = self._binned = Binned(slab, self._tiles, rows, reader, codec.width, _bin_count(count), self._lock)
+        assert reader.order is not None
+        loads = -(-int(reader.order.page_at[-1]) // (parts.given["disk buffer"] // parts.threads - 8192))
+        bin_count = max(1, min(_bin_count(count), loads))  # what is served together is read together
+        self.area = self._binned = Binned(slab, self._tiles, rows, reader, codec.width, bin_count, self._lock)
         self._cache = TileFront(slab, self._tiles, codec, keys, int(count * _CACHE_MOST), chosen, self._lock)
         tuples = _desk_tuples(slab.total_bytes)
         buffer_bytes = parts.given["disk buffer"] // parts.threads

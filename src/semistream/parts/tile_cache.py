@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from semistream.parts import tiles as tile_lists
-from semistream.parts.compiler import kernel
+from semistream.parts.compiler import kernel, quick_kernel
 from semistream.parts.memory import I32, I64, U8, Memory
 from semistream.parts.stream_table import home_of, tag_of
 from semistream.parts.tiles import Tiles
@@ -40,8 +40,10 @@ ENTRIES_PER_KEY = 1.5
 KEY_BYTES = 26  # what a key costs in the table
 HEADER_BYTES = 16
 ROWS_MOST = (1 << 16) - 1
+_BLOCK = 64
 _NONE, _ONE = np.uint64(0), np.uint64(1)
-_HITS_MOST = np.int64((1 << 16) - 1)
+# hits are counted up to here, and who has so many stays: threads that write to the same hot entries all the time wait for each other
+_HITS_MOST = np.int64(255)
 
 
 class TileCache(NamedTuple):
@@ -105,18 +107,30 @@ class Answers(NamedTuple):
 
 
 @kernel
-def answer(cache: TileCache, words: I64, picks: I64, width: int, cursor: I64, answers: Answers) -> None:
+def answer(cache: TileCache, words: I64, picks: I64, width: int, cursor: I64, answers: Answers) -> int:
     """Look picked tuples up, until there is no room for the pairs of the next one.
 
-    `cursor` counts tuples looked up, pairs, tuples answered, tuples missed; the caller sets the pairs and the answered back to 0.
+    `cursor` counts tuples looked up, pairs, tuples answered, tuples missed; the caller sets the pairs and the answered back to 0. What is
+    returned means nothing.
     """
     size, room = np.uint64(cache.tag.size), answers.picks.size
     pairs, done, missed = cursor[1], cursor[2], cursor[3]
     stop = picks.size
+    homes, touched = np.empty(_BLOCK, np.uint64), np.int64(0)
     for i in range(cursor[0], picks.size):
+        ahead = (i - cursor[0]) & (_BLOCK - 1)
+        if (
+            ahead == 0
+        ):  # touch the entries of the next tuples, by loads that nothing waits for: many are fetched at a time
+            for k in range(min(_BLOCK, picks.size - i)):
+                home = np.uint64(home_of(spread(words[np.uint64(picks[i + k])]), cache.tag.size))
+                homes[k] = home
+                touched += np.int64(cache.tag[home])
+            for k in range(min(_BLOCK, picks.size - i)):
+                if cache.tag[homes[k]] != 0:
+                    touched ^= cache.entry[homes[k], WORD]
         word = words[np.uint64(picks[i])]
-        mixed = spread(word)
-        tag, entry = tag_of(mixed), np.uint64(home_of(mixed, cache.tag.size))
+        tag, entry = tag_of(spread(word)), homes[ahead]
         while cache.tag[entry] != 0 and (cache.tag[entry] != tag or cache.entry[entry, WORD] != word):
             entry += _ONE
             if entry == size:
@@ -142,6 +156,7 @@ def answer(cache: TileCache, words: I64, picks: I64, width: int, cursor: I64, an
         answers.done[np.uint64(done)] = picks[i]
         done += 1
     cursor[0], cursor[1], cursor[2], cursor[3] = stop, pairs, done, missed
+    return touched
 
 
 class Shape(NamedTuple):
@@ -267,7 +282,8 @@ def empty_oldest(cache: TileCache, tiles: Tiles, memory: Memory, scratch: int, h
         size, word = np.int64(memory.b8[(scratch + place) >> 3]), np.int64(memory.b8[((scratch + place) >> 3) + 1])
         entry = find(cache, word)
         what = cache.entry[entry, WHAT]
-        if (what & 0xFFFF) >= hits_for_bytes * (size + KEY_BYTES):
+        hits = what & 0xFFFF
+        if hits == _HITS_MOST or hits >= hits_for_bytes * (size + KEY_BYTES):
             new = open_item(cache, tiles, size, now)
             for i in range(size >> 3):
                 memory.b8[(new >> 3) + i] = memory.b8[((scratch + place) >> 3) + i]
@@ -279,7 +295,7 @@ def empty_oldest(cache: TileCache, tiles: Tiles, memory: Memory, scratch: int, h
     return stay
 
 
-@kernel
+@quick_kernel
 def choose(memory: Memory, page_at: I64, width: int, asked: I32, least: int, cursor: I64, chosen: Chosen) -> int:
     """Keys of a load whose rows were asked for by at least so many tuples, until `chosen` is full; returns how many.
 
@@ -310,7 +326,7 @@ def choose(memory: Memory, page_at: I64, width: int, asked: I32, least: int, cur
     return count
 
 
-@kernel
+@quick_kernel
 def ask_all(memory: Memory, page_at: I64, first_words: I64, continues: U8, first: int, asked: I32) -> None:
     """Count one tuple for every row of a load whose word lies in one page; page `first` of the master is the load's first."""
     number = 0
