@@ -78,7 +78,7 @@ class Pending:
         self._heads, self._gone = (take("matches", matches, np.int64) for _ in range(2))
         self._showing = Showing(keeper, self.table, self._found, self._heads) if keeper is not None else None
         slab.charge("matches", SETTLING_BYTES * matches)
-        self.refill = max(1, min(_REFILL_ROWS, self.slots // 16))
+        self.refill = max(1, min(_REFILL_ROWS, self.slots // 48))
         self.admitted = NO_SLOTS  # slots of the latest admission
         self.mark: I64 | None = None  # a place in the arrival queue that somebody wants to be kept
         self.now = 0  # stream position: tuples that came before this one

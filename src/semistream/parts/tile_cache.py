@@ -22,6 +22,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from semistream.parts import tiles as tile_lists
 from semistream.parts.compiler import kernel, quick_kernel
@@ -107,6 +108,19 @@ class Answers(NamedTuple):
 
 
 @kernel
+def _touch_entries(cache: TileCache, words: I64, picks: I64, homes: NDArray[np.uint64]) -> int:
+    """Work out where a block's probes begin, and touch the entries by loads that nothing waits for: many are fetched at a time."""
+    touched = np.int64(0)
+    for k in range(picks.size):
+        homes[k] = np.uint64(home_of(spread(words[np.uint64(picks[k])]), cache.tag.size))
+        touched += np.int64(cache.tag[homes[k]])
+    for k in range(picks.size):
+        if cache.tag[homes[k]] != 0:
+            touched ^= cache.entry[homes[k], WORD]
+    return touched
+
+
+@kernel
 def answer(cache: TileCache, words: I64, picks: I64, width: int, cursor: I64, answers: Answers) -> int:
     """Look picked tuples up, until there is no room for the pairs of the next one.
 
@@ -119,16 +133,8 @@ def answer(cache: TileCache, words: I64, picks: I64, width: int, cursor: I64, an
     homes, touched = np.empty(_BLOCK, np.uint64), np.int64(0)
     for i in range(cursor[0], picks.size):
         ahead = (i - cursor[0]) & (_BLOCK - 1)
-        if (
-            ahead == 0
-        ):  # touch the entries of the next tuples, by loads that nothing waits for: many are fetched at a time
-            for k in range(min(_BLOCK, picks.size - i)):
-                home = np.uint64(home_of(spread(words[np.uint64(picks[i + k])]), cache.tag.size))
-                homes[k] = home
-                touched += np.int64(cache.tag[home])
-            for k in range(min(_BLOCK, picks.size - i)):
-                if cache.tag[homes[k]] != 0:
-                    touched ^= cache.entry[homes[k], WORD]
+        if ahead == 0:
+            touched ^= _touch_entries(cache, words, picks[i : i + _BLOCK], homes)
         word = words[np.uint64(picks[i])]
         tag, entry = tag_of(spread(word)), homes[ahead]
         while cache.tag[entry] != 0 and (cache.tag[entry] != tag or cache.entry[entry, WORD] != word):
