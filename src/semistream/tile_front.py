@@ -165,6 +165,11 @@ class TileFront:
             for _ in range(int(self.cache.state[tile_cache.HELD] * share)):
                 self._empty_oldest(hits_for_bytes, now)
 
+    def clear(self) -> None:
+        """Forget all keys and give all tiles back."""
+        with self._lock:
+            tile_cache.clear(self.cache, self._tiles)
+
     def _empty_oldest(self, hits_for_bytes: float, now: int) -> None:
         """`hits_for_bytes` is what a byte must earn while one stream tuple passes."""
         age = max(1, now - int(self.cache.tile[self.cache.state[tile_cache.OLDEST], tile_cache.BORN]))

@@ -151,8 +151,9 @@ class Adaptive:
         self._item_bytes, self._record_bytes = item_bytes + KEY_BYTES, record
         self._plenty = False  # of room: memory that nobody else wants may as well hold keys
         self._waiting_most = max(count, int(2 * parts.master_rows))
-        if parts.master_rows * item_bytes * 1.05 < int(count * _CACHE_MOST) * (tile_bytes - item_bytes):
-            self._read_all(reader)
+        # whether the whole master has room in the cache, and has not been read yet
+        self._fits = parts.master_rows * item_bytes * 1.05 < int(count * _CACHE_MOST) * (tile_bytes - item_bytes)
+        self._reader = reader
 
     front: Front | None = None  # see `answer`
 
@@ -168,10 +169,15 @@ class Adaptive:
         return block
 
     def admit(self, block: Block) -> int:
-        """Take what has room."""
-        if self._binned.waiting >= self._waiting_most:
+        """Take what has room, and is not to be answered by reading the whole master."""
+        if self._binned.waiting >= self._waiting_most or self._reads_all:
             return 0
         return self._binned.admit(block)
+
+    @property
+    def _reads_all(self) -> bool:
+        """Whether it is time to read a master that fits: as many wait as it has pages. A few tuples read a few pages."""
+        return self._fits and self._binned.waiting >= max(1, self._reader.pages)
 
     def step(self) -> Iterator[Found]:
         """See `strands`."""
@@ -179,6 +185,8 @@ class Adaptive:
 
     def strands(self) -> list[Iterator[Found]]:
         """Serve the bins that have waited longest, each thread some of them."""
+        if self._reads_all:
+            self._read_all()
         self._plenty = int(self._tiles.state[tiles.FREE]) * 2 > self._tiles.link.size
         self._cache.review(_REVIEWED, self._hits_for_bytes(), self._binned.now)
         groups = deque(self._binned.choose(_SERVED_SHARE, self._binned.desks[0].picks.size))
@@ -216,13 +224,14 @@ class Adaptive:
             return 0.0  # nothing has been read yet
         return 2 / (self._record_bytes * max(1.0, self._binned.period))
 
-    def _read_all(self, reader: Reader) -> None:
+    def _read_all(self) -> None:
         """The whole master fits: read it once."""
-        desk, keys = self._binned.desks[0], 0
+        desk, reader, keys, self._fits = self._binned.desks[0], self._reader, 0, False
+        self._cache.clear()  # then what it holds afterwards is what was read
         for first, stop in all_of(reader.pages, desk.buffer):
             load = desk.buffer.read(first, stop)
             self._cache.ask_all(load, first, reader.order, desk.asked)
-            keys += self._cache.take_in(load, desk.asked, 1, 0.0, 0)
+            keys += self._cache.take_in(load, desk.asked, 1, 0.0, self._binned.now)
         assert reader.order is not None
         # keys whose rows fill several pages, or more than a tile, are not kept
         self._cache.complete = keys == self._cache.keys and not reader.order.continues.any()

@@ -63,6 +63,19 @@ def reset(cache: TileCache, tiles_most: int) -> None:
 
 
 @kernel
+def clear(cache: TileCache, tiles: Tiles) -> None:
+    """Forget everything and give the tiles back."""
+    tile = cache.state[OLDEST]
+    for _ in range(cache.state[HELD]):
+        behind = np.int64(tiles.link[tile])
+        tile_lists.give(tiles, tile)
+        tile = behind
+    cache.tag[:] = 0
+    cache.state[:4] = 0
+    cache.state[OLDEST] = cache.state[NEWEST] = -1
+
+
+@kernel
 def find(cache: TileCache, word: int) -> int:
     """Entry of a word, or the empty entry where it would go."""
     size = cache.tag.size

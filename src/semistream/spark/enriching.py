@@ -35,7 +35,7 @@ def enrich(  # noqa: PLR0913 - the options of Join, and two of Spark's own
     master: str | PathLike[str] | Master,
     on: str | Sequence[str] | Mapping[str, str],
     *,
-    algorithm: str = "hybridjoin",
+    algorithm: str = "adaptive",
     memory: int | str = "64MB",
     how: str = "inner",
     columns: Sequence[str | tuple[str, str]] | Mapping[str, str] | None = None,
