@@ -16,9 +16,10 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from semistream.counts import Counts
 from semistream.parts.memory import I64
 from semistream.protocols import Found
-from semistream.settle import Counts, Settler
+from semistream.settle import Settler
 
 Batch: TypeAlias = tuple[pa.RecordBatch | None, I64]
 _QUEUED = 2

@@ -7,7 +7,6 @@ collects rows from anywhere back into Arrow columns. Stream rows, master pages a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,19 +17,7 @@ from semistream import columns, kinds
 from semistream.errors import ColumnError
 from semistream.parts import rows
 from semistream.parts.memory import I64, U8, Memory, view
-
-
-@dataclass(frozen=True)
-class StoredColumn:
-    """One column's place in a row. `null_bit` 0 means that the column is never missing."""
-
-    name: str
-    type: pa.DataType
-    size: int
-    is_cell: bool
-    offset: int
-    null_at: int
-    null_bit: int
+from semistream.row_plan import StoredColumn, alignment, plan_row
 
 
 class Encoded(NamedTuple):
@@ -46,13 +33,13 @@ class RowCodec:
 
     def __init__(self, schema: pa.Schema, in_words: str | None = None) -> None:
         self.schema = schema
-        self.columns = _plan(schema, in_words)
+        self.columns = plan_row(schema, in_words)
         self.by_name = {column.name: column for column in self.columns}
         nullable = [column for column in self.columns if column.null_bit]
         self.nulls_at = min((column.null_at for column in nullable), default=0)
         self.null_bytes = -(-len(nullable) // 8)
         fixed_end = max((column.offset + column.size for column in self.columns), default=0)
-        align = max([_alignment(column.size) for column in self.columns], default=1)
+        align = max([alignment(column.size) for column in self.columns], default=1)
         self.align = align
         self.width = -(-max(fixed_end, self.nulls_at + self.null_bytes) // align) * align
         self.cells = [column for column in self.columns if column.is_cell]
@@ -241,25 +228,3 @@ def _new_ends(room: int, column: StoredColumn) -> NDArray[np.signedinteger]:
     ends = columns.new_bytes((room + 1) * np.dtype(kind).itemsize)[1].view(kind)
     ends[0] = 0
     return ends
-
-
-def _alignment(size: int) -> int:
-    return next(align for align in (8, 4, 2, 1) if size % align == 0) if size else 1
-
-
-def _plan(schema: pa.Schema, in_words: str | None) -> list[StoredColumn]:
-    """Wide columns first, so that all are aligned without gaps; null bits last."""
-    shapes = [kinds.shape_of(field.type, field.name) for field in schema]
-    shapes = [kinds.Shape(0, False) if f.name == in_words else shape for f, shape in zip(schema, shapes, strict=True)]
-    # a cell is two 4-byte numbers
-    order = sorted(range(len(shapes)), key=lambda i: -_alignment(4 if shapes[i].is_cell else shapes[i].size))
-    offsets, end = {}, 0
-    for i in order:
-        offsets[i] = end
-        end += shapes[i].size
-    planned, bits = [], 0
-    for i, (field, shape) in enumerate(zip(schema, shapes, strict=True)):
-        null_at, null_bit = (end + bits // 8, 1 << bits % 8) if field.nullable else (0, 0)
-        bits += 1 if field.nullable else 0
-        planned.append(StoredColumn(field.name, field.type, shape.size, shape.is_cell, offsets[i], null_at, null_bit))
-    return planned

@@ -69,6 +69,7 @@ def enrich(  # noqa: PLR0913 - the options of Join, and two of Spark's own
     options: dict[str, Any] = {
         "on": on, "algorithm": algorithm, "how": how, "columns": columns, "where": where, "null_safe": null_safe,
         "ordered": ordered, "match_column": match_column, "max_wait": max_wait, "preset": preset,
+        "threads": 1,  # a task slot is a core
     }  # fmt: skip
     slots = slots_of(stream.sparkSession) if task_slots is None else task_slots
     if slots < 1:
