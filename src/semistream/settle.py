@@ -191,7 +191,7 @@ class Settler:
         if rows > 1 and (needed > self._batch_bytes or rows > self._most_rows):
             return False
         if needed > self._staging_bytes:
-            smallest = self._memory.b1.size + 16 * (needed - self._staging_bytes)
+            smallest = int(1.1 * self._memory.b1.size * needed / self._staging_bytes)  # this share of it was enough
             raise BudgetError(
                 f"output: one row takes {needed} bytes and {self._staging_bytes} are set aside for output; drop wide columns, or give "
                 f"the join {smallest} bytes",
