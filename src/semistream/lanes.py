@@ -76,7 +76,7 @@ class Lanes:
                 continue
 
     def _follow_apart(self, strand: Iterator[Found], settler: Settler) -> Any:
-        batches = _settled(strand, settler)
+        batches = _settled(self._until_stopped(strand), settler)
         while True:
             try:
                 batch = next(batches)
@@ -88,9 +88,15 @@ class Lanes:
                     break
                 except queue.Full:
                     continue
-            if self._stop:
-                batches.close()
-                return None
+
+    def _until_stopped(self, strand: Iterator[Found]) -> Generator[Found, None, Any]:
+        """A strand, which may go on for long without a batch."""
+        while not self._stop:
+            try:
+                found = next(strand)
+            except StopIteration as end:
+                return end.value
+            yield found
 
     def _abandon(self, others: list[Future[Any]]) -> None:
         """The join ends before its stream: let other threads come to rest."""
