@@ -82,28 +82,34 @@ class Lanes:
 
     def _follow_apart(self, strand: Iterator[Found], settler: Settler) -> Any:
         """Follow a strand in this thread; a None in the queue says that it has ended, however it did."""
-        batches = _settled(strand, settler)
+        batches = _settled(self._until_stopped(strand), settler)
         try:
             while True:
                 try:
                     batch = next(batches)
                 except StopIteration as end:
                     return end.value
-                if not self._put(batch):
-                    batches.close()
-                    return None
+                self._put(batch)
         finally:
             self._put(None)
 
-    def _put(self, batch: Batch | None) -> bool:
-        """Hand a batch over, as soon as there is room; False: nobody wants it any more."""
+    def _until_stopped(self, strand: Iterator[Found]) -> Generator[Found, None, Any]:
+        """A strand, which may go on for long without a batch."""
+        while not self._stop:
+            try:
+                found = next(strand)
+            except StopIteration as end:
+                return end.value
+            yield found
+
+    def _put(self, batch: Batch | None) -> None:
+        """Hand a batch over as soon as there is room, unless nobody wants it any more."""
         while not self._stop:
             try:
                 self._finished.put(batch, timeout=0.1)
             except queue.Full:
                 continue
-            return True
-        return False
+            return
 
     def _abandon(self, others: list[Future[Any]]) -> None:
         """The join ends before its stream: let other threads come to rest."""

@@ -59,9 +59,10 @@ class TileFront:
         keys: int,
         tiles_most: int,
         chosen: int,
+        pairs: int,
         lock: threading.Lock,
     ) -> None:
-        """At most `keys` keys, in at most `tiles_most` tiles; `chosen` keys are taken in at once."""
+        """At most `keys` keys, in at most `tiles_most` tiles; `chosen` keys are taken in at once, and `pairs` fit a thread's `Lookups`."""
         self._memory: Memory = slab.memory
         self._tiles, self._lock = pool, lock
         self.keys_most = keys
@@ -76,9 +77,10 @@ class TileFront:
         self._tile_bytes = int(pool.state[tiles.BYTES])
         self._scratch = slab.place("hot cache", self._tile_bytes)
         self._chosen = tile_cache.Chosen(*(slab.take("hot cache", chosen, np.int64) for _ in range(4)))
-        self.shape = tile_cache.Shape(codec.width, np.array([column.offset for column in codec.cells], np.int64))
+        cells = np.array([column.offset for column in codec.cells], np.int64)
+        self.shape = tile_cache.Shape(codec.width, cells, min(pairs, tile_cache.ROWS_MOST))
         self.complete = False  # all of the master lies here: who is not found is absent
-        self.hits = self.taken_in = self.put_out = 0
+        self.taken_in = self.put_out = 0
 
     @property
     def keys(self) -> int:
@@ -105,7 +107,6 @@ class TileFront:
                 cursor[1:3] = 0
                 tile_cache.answer(self.cache, block.words, part, self.shape.width, cursor, answers)
                 pairs, done = int(cursor[1]), int(cursor[2])
-                self.hits += done
                 if done:
                     found = answers.picks[:pairs], answers.row_at[:pairs], answers.heap_at[:pairs]
                     yield Found(block, *found, answers.done[:done])

@@ -54,8 +54,9 @@ _DESK_TUPLES = 16384
 _SERVED_SHARE = 0.25  # of the waiting tuples, in one iteration
 _BINS_PER_TILE = 0.2  # a half-filled tile for every bin then wastes a tenth of the pool
 _CACHE_MOST = 7 / 8  # of the pool: somebody must be able to wait
+_KEPT_BACK = 1 / 64  # of the pool, for keys: else the bins served first would find no room for theirs
 _LEAST_TILES, _LEAST_KEYS = 8, 16
-_REVIEWED = 1 / 4
+_REVIEWED = 1 / 4  # of the cache, in one iteration: an item is looked at about once while its bin fills
 
 
 def _buffer_bytes(reader: Reader, memory_bytes: int, threads: int) -> int:
@@ -133,15 +134,18 @@ class Adaptive:
         count = pool_bytes // tile_bytes
         while count > _LEAST_TILES and count * tile_bytes + _overhead(count, tile_bytes, keys, chosen) > pool_bytes:
             count -= 1
+        while keys > _LEAST_KEYS and count * tile_bytes + _overhead(count, tile_bytes, keys, chosen) > pool_bytes:
+            keys = max(_LEAST_KEYS, keys * 7 // 8)  # where stream rows are wide, the fewest tiles are most of the pool
         self._lock = Lock()
-        self._tiles = tiles.Tiles(slab.take("stream table", count, np.int32), slab.take("stream table", 4, np.int64))
-        tiles.reset(self._tiles, slab.place("stream table", count * tile_bytes), tile_bytes)
+        self._tiles = tiles.Tiles(slab.take("stream table", count, np.int32), slab.take("stream table", 5, np.int64))
+        kept_back = int(count * _KEPT_BACK)
+        tiles.reset(self._tiles, slab.place("stream table", count * tile_bytes), tile_bytes, kept_back)
         assert reader.order is not None
         loads = -(-int(reader.order.page_at[-1]) // (parts.given["disk buffer"] // parts.threads - 8192))
         bin_count = max(1, min(_bin_count(count), loads))  # what is served together is read together
         self.area = self._binned = Binned(slab, self._tiles, rows, reader, codec.width, bin_count, self._lock)
-        self._cache = TileFront(slab, self._tiles, codec, keys, int(count * _CACHE_MOST), chosen, self._lock)
         tuples = _desk_tuples(slab.total_bytes)
+        self._cache = TileFront(slab, self._tiles, codec, keys, int(count * _CACHE_MOST), chosen, tuples, self._lock)
         buffer_bytes = parts.given["disk buffer"] // parts.threads
         for _ in range(parts.threads):
             buffer = reader.buffer(slab, "disk buffer", buffer_bytes)
@@ -159,12 +163,14 @@ class Adaptive:
 
     def answer(self, block: Block, thread: int) -> Generator[Found, None, Block]:
         """Answer what the cache knows, and tuples too wide to wait."""
+        self._binned.now = block.position + block.words.size  # the same in every thread
         block = yield from self._cache.answer(block, self._lookups[thread])
         if (sizes := block.encoded.sizes) is None or not block.picks.size:
             return block
         wide = sizes[block.picks] + 7 > self._binned.widest_bytes
         if wide.any():
-            yield from self._binned.serve_at_once(self._binned.desks[thread], block, block.picks[wide], self._served)
+            desk = self._binned.desks[thread]
+            yield from self._binned.serve_at_once(desk, block, block.picks[wide], self._served_at_once)
             block = block._replace(picks=block.picks[~wide])
         return block
 
@@ -213,6 +219,11 @@ class Adaptive:
             least = 1 if self._plenty else self._least_asked(16 + KEY_BYTES)
             if (often := words[counts >= least]).size:
                 self._cache.take_in_absent(often, hits, now)
+
+    def _served_at_once(self, load: Load, asked: I32, absent: I64) -> None:
+        """The same, unless another thread may be reading the cache."""
+        if len(self._binned.desks) == 1:
+            self._served(load, asked, absent)
 
     def _least_asked(self, kept_bytes: float) -> int:
         """Tuples of one key that wait when its page is read have waited half the time on average."""

@@ -60,7 +60,7 @@ def reset(bins: Bins) -> None:
 def admit(
     bins: Bins, tiles: Tiles, words: I64, picks: I64, bin_of: I64, sizes: I64, position: int, admitted: I64
 ) -> int:
-    """Give every picked word a record in its bin, until there is no tile; returns how many found one. Row 0 stands at `position`.
+    """Give every picked word a record in its bin, until there is no tile for them; returns how many found one. Row 0 stands at `position`.
 
     `sizes` are the heap bytes of every pick (empty: rows have no cells).
     """
@@ -72,9 +72,9 @@ def admit(
         tail, pick = np.int64(bins.tail[one]), np.uint64(picks[i])
         held = np.int64(bins.filled[np.uint64(tail)]) if tail >= 0 else np.int64(0)
         if tail < 0 or (held + 1) * record_bytes + bins.numbers[one, BACK] + size > tile_bytes:
-            tile = tile_lists.take(tiles)
-            if tile < 0:
+            if tiles.state[tile_lists.FREE] <= tiles.state[tile_lists.KEPT_BACK]:
                 return i
+            tile = tile_lists.take(tiles)
             if tail < 0:
                 bins.head[one] = tile
                 bins.numbers[one, OLDEST] = position + picks[i]

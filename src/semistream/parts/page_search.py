@@ -78,8 +78,10 @@ def words_up_to(words: I64, word: int) -> int:
         return np.int64(0)
     if word >= words[count - 1]:
         return np.int64(count)
-    first = float(words[0])
-    guess = np.int64((float(word) - first) / (float(words[count - 1]) - first) * (count - 1))
+    # differences first: far from zero, words of a page may all be the same floating-point number
+    first = np.uint64(words[0]) ^ _SIGN
+    reach, span = (np.uint64(word) ^ _SIGN) - first, (np.uint64(words[count - 1]) ^ _SIGN) - first
+    guess = np.int64(float(reach) / float(span) * (count - 1))
     low: int = min(guess, np.int64(count - 1))
     high: int = low
     if words[np.uint64(low)] <= word:

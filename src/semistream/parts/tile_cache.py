@@ -179,10 +179,11 @@ def answer(cache: TileCache, words: I64, picks: I64, width: int, cursor: I64, an
 
 
 class Shape(NamedTuple):
-    """What master rows look like: width of the fixed part, and where in it the cells lie."""
+    """What master rows look like: width of the fixed part, where in it the cells lie, and how many rows a key may have to be kept."""
 
     width: int
     cells: I64
+    rows_most: int
 
 
 @kernel
@@ -264,12 +265,13 @@ def keep(
 ) -> int:
     """Take keys in from number `start` on; returns the number of the first one for which there is no tile, or that of all.
 
-    Passed over: what is already known, and items larger than a tile; when `most` keys are held nothing is taken in.
+    Passed over: what is already known, items larger than a tile, keys with too many rows to be answered at once; when `most` keys are
+    held nothing is taken in.
     """
     for i in range(start, chosen.words.size):
         rows = chosen.rows[i]
         size = item_bytes(memory, shape, chosen.row_at[i], rows)
-        if cache.state[KEYS] >= most or size > tiles.state[tile_lists.BYTES] or rows > ROWS_MOST:
+        if cache.state[KEYS] >= most or size > tiles.state[tile_lists.BYTES] or rows > shape.rows_most:
             continue
         if cache.tag[find(cache, chosen.words[i])] != 0:
             continue
