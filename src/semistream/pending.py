@@ -10,7 +10,7 @@ settled it.
     probe_word(load, w) the rows of one word only; `probe_words` takes several
     leave_word(w)       the tuples of a word leave, matched or not; `leave_words` takes several
     leave_oldest(n)     the oldest tuples leave, matched or not
-    leave_chains(heads) tuples leave that a kernel has detached
+    leave_chains(heads) tuples leave that a kernel has detached; `leave_absent` if the master lacks their words
 """
 
 from __future__ import annotations
@@ -171,8 +171,7 @@ class Pending:
             rows = np.flatnonzero(words[places] == picked.words)
             mine = probing.Picked(*(array[rows] for array in picked))
             if self._showing is not None:
-                assert words.size == 1, "a keeper is shown words one by one"
-                self._showing.rows_of(int(words[0]), mine)
+                self._showing.rows_of(mine)
             yield from self._probe(mine)
 
     def claim(self, load: Load) -> Iterator[Found]:
@@ -218,7 +217,10 @@ class Pending:
             yield from self.leave_chains(np.array([head], np.int64))
 
     def leave_words(self, words: I64) -> Iterator[Found]:
-        """The tuples of some words leave, matched or not."""
+        """The tuples of some words leave, matched or not: all their rows have been probed."""
+        if self._showing is not None:
+            for word in words.tolist():
+                self._showing.finish(word)
         for start in range(0, words.size, self._heads.size):
             some = words[start : start + self._heads.size]
             count = stream_table.detach_words(self.table, some, self._heads)
@@ -244,6 +246,12 @@ class Pending:
         return Found(
             self.side, self._found.words[:count], self._found.row_at[:count], self._found.heap_at[:count], NO_SLOTS
         )
+
+    def leave_absent(self, heads: I64) -> Iterator[Found]:
+        """The tuples of detached chains leave: the master lacks their words."""
+        if self._showing is not None:
+            self._showing.absent(heads)
+        yield from self.leave_chains(heads)
 
     def leave_chains(self, heads: I64) -> Iterator[Found]:
         """The tuples of detached chains leave, matched or not."""

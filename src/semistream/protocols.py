@@ -111,6 +111,9 @@ class Reader(Protocol):
         `keys` are the keys of that word that somebody waits for, if the reader wants them.
         """
 
+    def brings_all(self, word: int) -> bool:
+        """Whether a look-up brings all rows of the word, whichever of its keys is looked up."""
+
     def close(self) -> None:
         """Let go of the version."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from semistream.parts import probing, stream_table
 from semistream.parts.memory import I64
 from semistream.parts.stream_table import StreamTable
@@ -30,12 +32,20 @@ class Showing:
         if count:
             self._keeper.offer(probing.Picked(*(array[:count] for array in self._chosen)), self._waiting[:count])
 
-    def rows_of(self, word: int, rows: probing.Picked) -> None:
-        """Show some rows of one word."""
-        self._keeper.collect(word, rows, stream_table.count_waiting(self._table, word, _ENOUGH))
+    def rows_of(self, rows: probing.Picked) -> None:
+        """Show some rows of words that were looked up."""
+        for word in np.unique(rows.words).tolist():
+            mine = probing.Picked(*(array[rows.words == word] for array in rows))
+            self._keeper.collect(word, mine, stream_table.count_waiting(self._table, word, _ENOUGH))
 
     def finish(self, word: int) -> None:
         """All rows of a word have been shown; if nobody waits for it they were shown as a piece."""
         waiting = stream_table.count_waiting(self._table, word, _ENOUGH)
         if waiting:
+            self._keeper.finish(word, waiting)
+
+    def absent(self, heads: I64) -> None:
+        """The master lacks the words of these chains."""
+        count = probing.long_chains(self._table, heads, 2, self._chosen.words, self._waiting)
+        for word, waiting in zip(self._chosen.words[:count].tolist(), self._waiting[:count].tolist(), strict=True):
             self._keeper.finish(word, waiting)

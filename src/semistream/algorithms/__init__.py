@@ -11,6 +11,9 @@ from types import ModuleType
 from semistream.algorithms import (
     adaptive,
     cachejoin,
+    cachejoin_l,
+    cachejoin_lwf,
+    cachejoin_pq,
     cmeshjoin,
     hybridjoin,
     hybridjoin_l,
@@ -44,6 +47,9 @@ _MODULES = (
     hybridjoin_l,
     hybridjoin_pq,
     hybridjoin_lwf,
+    cachejoin_l,
+    cachejoin_pq,
+    cachejoin_lwf,
     adaptive,
 )
 TABLE: dict[str, Algorithm] = {module.ALGORITHM.name: module.ALGORITHM for module in _MODULES}
