@@ -15,6 +15,7 @@ from semistream.algorithms import (
     cachejoin_lwf,
     cachejoin_pq,
     cmeshjoin,
+    derakhshan,
     hybridjoin,
     hybridjoin_l,
     hybridjoin_lwf,
@@ -50,6 +51,7 @@ _MODULES = (
     cachejoin_l,
     cachejoin_pq,
     cachejoin_lwf,
+    derakhshan,
     adaptive,
 )
 TABLE: dict[str, Algorithm] = {module.ALGORITHM.name: module.ALGORITHM for module in _MODULES}

@@ -86,6 +86,7 @@ class Algorithm:
     presets: tuple[str, ...] = ("tuned",)
     published_shares: Shares | None = field(default=None, repr=False)  # where the published sizes ask for others
     needs_word_order: bool = False
+    ordered: bool = False  # output keeps the order of the stream, asked for or not
     threads: int = 1  # at most; an algorithm with several is `protocols.Stranded`
     waiting_shares: WaitingShares | None = field(default=None, repr=False)  # where tuples do not wait in `Pending`
 
@@ -102,6 +103,7 @@ class Algorithm:
             "sorted": False,
             "unique": False,
             "many_to_many": True,
+            "ordered": self.ordered,
             "hows": ["inner", "left", "left_semi", "left_anti"],
             "bound": self.bound,
             "threads": self.threads,
