@@ -154,10 +154,9 @@ class Pending:
     def probe(self, load: Load, whole: bool = False) -> Iterator[Found]:
         """Pair every row of the load with every waiting tuple of its word; with `whole`, rows of words that are complete in it."""
         for picked, more in self._sift(load):
-            complete = probing.closed(picked, load.open_words) if whole or self._showing is not None else picked
             if self._showing is not None:
-                self._showing.piece(complete, more)
-            yield from self._probe(complete if whole else picked)
+                self._showing.piece(picked, load.open_words, more)
+            yield from self._probe(probing.closed(picked, load.open_words) if whole else picked)
 
     def probe_word(self, load: Load, word: int) -> Iterator[Found]:
         """Pair the rows of one word with the tuples that wait for it."""
@@ -178,9 +177,9 @@ class Pending:
         """As `probe`, for rows in word order; tuples whose word is complete in this load leave."""
         carried: int | None = None  # word whose rows may go on in the next piece of the load
         for picked, more in self._sift(load):
-            picked = probing.closed(picked, load.open_words)
             if self._showing is not None:
-                self._showing.piece(picked, more)
+                self._showing.piece(picked, load.open_words, more)
+            picked = probing.closed(picked, load.open_words)
             if carried is not None and not (picked.words.size and picked.words[0] == carried):
                 yield from self._let_go(carried)
             cursor = np.array([0, -1, 0], np.int64)

@@ -143,6 +143,9 @@ class Keeper(Protocol):
     def least(self) -> float:
         """Tuples that must wait on a word, for each of its rows that lie side by side, to have it offered."""
 
+    def passes(self, rows: Picked) -> None:
+        """All rows of a load that somebody waits for, and some others; what is worth it is offered next."""
+
     def offer(self, rows: Picked, waiting: I64) -> None:
         """All rows of some words, those of a word side by side, and for each how many tuples wait on its word."""
 

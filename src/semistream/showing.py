@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from semistream.parts import probing, stream_table
@@ -22,8 +24,12 @@ class Showing:
         self._keeper, self._table, self._chosen, self._waiting = keeper, table, chosen, waiting
         self._carried: int | None = None  # word whose rows may go on in the next piece
 
-    def piece(self, picked: probing.Picked, more: bool) -> None:
+    def piece(self, picked: probing.Picked, open_words: I64, more: bool) -> None:
         """Offer the words of picked rows, those of a word side by side, on which enough tuples wait."""
+        self._keeper.passes(picked)
+        if self._keeper.least == math.inf:
+            return
+        picked = probing.closed(picked, open_words)
         carried, self._carried = self._carried, int(picked.words[-1]) if more and picked.words.size else None
         for word in (carried, self._carried):
             if word is not None:

@@ -25,6 +25,7 @@ from semistream.algorithms import (
     optimised_x_hybridjoin,
     partitioned_join,
     r_meshjoin,
+    ssbj,
     sscj,
     ssij,
     x_hybridjoin,
@@ -52,6 +53,7 @@ _MODULES = (
     cachejoin_pq,
     cachejoin_lwf,
     derakhshan,
+    ssbj,
     adaptive,
 )
 TABLE: dict[str, Algorithm] = {module.ALGORITHM.name: module.ALGORITHM for module in _MODULES}

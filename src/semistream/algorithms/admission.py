@@ -42,6 +42,9 @@ class Admission:
         self._collecting: set[int] = set()
         self._seen: set[int] = set()  # words that are looked up and have rows
 
+    def passes(self, rows: Picked) -> None:
+        """What is worth keeping is offered."""
+
     def offer(self, rows: Picked, waiting: I64) -> None:
         """Keep what is offered: enough tuples wait for it."""
         self.cache.keep(rows, waiting)
