@@ -130,11 +130,13 @@ def test_the_inequality_holds_for_nearly_all_that_is_kept(tables):
         for start in range(0, keys.size, 1000):
             yield pa.record_batch({"key": keys[start : start + 1000]})
         recipe = join._run._shop.recipe
-        kept, price = kept_in(recipe)
+        kept, _price = kept_in(recipe)
         scan = recipe._stage._switching
         asked = Counter(keys[20_000:].tolist())
         misses = sum(count for key, count in asked.items() if key not in kept)
-        cycle = recipe.area.slots * len(keys[20_000:]) / misses  # stream tuples that pass while a table full of misses does
+        cycle = (
+            recipe.area.slots * len(keys[20_000:]) / misses
+        )  # stream tuples that pass while a table full of misses does
         waiting, row, word = recipe.balance.costs[:3]
         judged.append(scan._begun.size)
         judged.append([rows[key] * row + word < 1.5 * waiting * asked[key] * cycle / 40_000 for key in kept])
@@ -181,5 +183,3 @@ def test_too_early_by_one_read_is_noticed(tables, monkeypatch):
     monkeypatch.setattr(ssbj.Switching, "__init__", hasty)
     with pytest.raises(AssertionError):
         test_every_key_that_answers_is_whole_at_every_moment("scan", "heap", tables)
-
-
