@@ -192,14 +192,7 @@ class Pending:
 
     def leave_word(self, word: int) -> Iterator[Found]:
         """The tuples of a word leave, matched or not: all its rows have been probed."""
-        if self._showing is not None:
-            self._showing.finish(word)
-        yield from self._let_go(word)
-
-    def _let_go(self, word: int) -> Iterator[Found]:
-        head = stream_table.detach_word(self.table, word)
-        if head >= 0:
-            yield from self.leave_chains(np.array([head], np.int64))
+        yield from self.leave_words(np.array([word], np.int64))
 
     def leave_words(self, words: I64) -> Iterator[Found]:
         """The tuples of some words leave, matched or not: all their rows have been probed."""
@@ -228,9 +221,7 @@ class Pending:
             count -= gone.size
 
     def _pairs(self, count: int) -> Found:
-        return Found(
-            self.side, self._found.words[:count], self._found.row_at[:count], self._found.heap_at[:count], NO_SLOTS
-        )
+        return Found(self.side, *(array[:count] for array in self._found), NO_SLOTS)
 
     def leave_absent(self, heads: I64) -> Iterator[Found]:
         """The tuples of detached chains leave: the master lacks their words."""
