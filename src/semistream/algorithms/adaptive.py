@@ -54,9 +54,7 @@ _DESK_TUPLES = 16384
 _SERVED_SHARE = 0.25  # of the waiting tuples, in one iteration
 _BINS_PER_TILE = 0.2  # a half-filled tile for every bin then wastes a tenth of the pool
 _CACHE_MOST = 7 / 8  # of the pool: somebody must be able to wait
-_KEPT_BACK = (
-    1 / 64
-)  # of the pool: bins leave it free, else the first ones to be served would find no room for their hot keys
+_KEPT_BACK = 1 / 64  # of the pool, for keys: else the bins served first would find no room for theirs
 _LEAST_TILES, _LEAST_KEYS = 8, 16
 _REVIEWED = 1 / 4
 
