@@ -43,7 +43,7 @@ class Join:
     columns       master columns to add: None for all but the key, a list to choose, {"name": "new name"} to rename some
     where         a pyarrow expression that master rows must satisfy
     null_safe     whether a null key equals a null key
-    ordered       whether rows leave in the order of the stream
+    ordered       whether rows leave in the order of the stream (with some algorithms they always do)
     match_column  name of a boolean column that says whether a match was found
     max_wait      longest wait of a tuple: a number of stream tuples, or "500ms"
     preset        parameter set of the algorithm: "tuned" (default), or "published" where both exist
@@ -60,7 +60,7 @@ class Join:
         self,
         master: Master,
         on: plan.On,
-        algorithm: str = "hybridjoin",
+        algorithm: str = "adaptive",
         memory: int | str = "64MB",
         how: str = "inner",
         columns: plan.Chosen = None,
@@ -87,11 +87,13 @@ class Join:
             where=where,
             where_columns=plan.check_where(where, master),
             null_safe=null_safe,
-            ordered=ordered,
+            ordered=ordered or recipe.ordered,
             match_column=match_column,
             wait=plan.parse_wait(max_wait),
             preset=preset or "tuned",
-            threads=1 if ordered else plan.parse_threads(threads, recipe.threads, parse_bytes(memory)),
+            threads=1
+            if ordered or recipe.ordered
+            else plan.parse_threads(threads, recipe.threads, parse_bytes(memory)),
         )
         self._run: _Run | None = None
         check_budget(master, self._options)

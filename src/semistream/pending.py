@@ -10,7 +10,7 @@ settled it.
     probe_word(load, w) the rows of one word only; `probe_words` takes several
     leave_word(w)       the tuples of a word leave, matched or not; `leave_words` takes several
     leave_oldest(n)     the oldest tuples leave, matched or not
-    leave_chains(heads) tuples leave that a kernel has detached
+    leave_chains(heads) tuples leave that a kernel has detached; `leave_absent` if the master lacks their words
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Pending:
         self._heads, self._gone = (take("matches", matches, np.int64) for _ in range(2))
         self._showing = Showing(keeper, self.table, self._found, self._heads) if keeper is not None else None
         slab.charge("matches", SETTLING_BYTES * matches)
-        self.refill = max(1, min(_REFILL_ROWS, self.slots // 16))
+        self.refill = max(1, min(_REFILL_ROWS, self.slots // 48))
         self.admitted = NO_SLOTS  # slots of the latest admission
         self.mark: I64 | None = None  # a place in the arrival queue that somebody wants to be kept
         self.now = 0  # stream position: tuples that came before this one
@@ -154,10 +154,9 @@ class Pending:
     def probe(self, load: Load, whole: bool = False) -> Iterator[Found]:
         """Pair every row of the load with every waiting tuple of its word; with `whole`, rows of words that are complete in it."""
         for picked, more in self._sift(load):
-            complete = probing.closed(picked, load.open_words) if whole or self._showing is not None else picked
             if self._showing is not None:
-                self._showing.piece(complete, more)
-            yield from self._probe(complete if whole else picked)
+                self._showing.piece(picked, load.open_words, more)
+            yield from self._probe(probing.closed(picked, load.open_words) if whole else picked)
 
     def probe_word(self, load: Load, word: int) -> Iterator[Found]:
         """Pair the rows of one word with the tuples that wait for it."""
@@ -171,17 +170,16 @@ class Pending:
             rows = np.flatnonzero(words[places] == picked.words)
             mine = probing.Picked(*(array[rows] for array in picked))
             if self._showing is not None:
-                assert words.size == 1, "a keeper is shown words one by one"
-                self._showing.rows_of(int(words[0]), mine)
+                self._showing.rows_of(mine)
             yield from self._probe(mine)
 
     def claim(self, load: Load) -> Iterator[Found]:
         """As `probe`, for rows in word order; tuples whose word is complete in this load leave."""
         carried: int | None = None  # word whose rows may go on in the next piece of the load
         for picked, more in self._sift(load):
-            picked = probing.closed(picked, load.open_words)
             if self._showing is not None:
-                self._showing.piece(picked, more)
+                self._showing.piece(picked, load.open_words, more)
+            picked = probing.closed(picked, load.open_words)
             if carried is not None and not (picked.words.size and picked.words[0] == carried):
                 yield from self._let_go(carried)
             cursor = np.array([0, -1, 0], np.int64)
@@ -218,7 +216,10 @@ class Pending:
             yield from self.leave_chains(np.array([head], np.int64))
 
     def leave_words(self, words: I64) -> Iterator[Found]:
-        """The tuples of some words leave, matched or not."""
+        """The tuples of some words leave, matched or not: all their rows have been probed."""
+        if self._showing is not None:
+            for word in words.tolist():
+                self._showing.finish(word)
         for start in range(0, words.size, self._heads.size):
             some = words[start : start + self._heads.size]
             count = stream_table.detach_words(self.table, some, self._heads)
@@ -244,6 +245,12 @@ class Pending:
         return Found(
             self.side, self._found.words[:count], self._found.row_at[:count], self._found.heap_at[:count], NO_SLOTS
         )
+
+    def leave_absent(self, heads: I64) -> Iterator[Found]:
+        """The tuples of detached chains leave: the master lacks their words."""
+        if self._showing is not None:
+            self._showing.absent(heads)
+        yield from self.leave_chains(heads)
 
     def leave_chains(self, heads: I64) -> Iterator[Found]:
         """The tuples of detached chains leave, matched or not."""

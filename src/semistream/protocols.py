@@ -111,6 +111,9 @@ class Reader(Protocol):
         `keys` are the keys of that word that somebody waits for, if the reader wants them.
         """
 
+    def brings_all(self, word: int) -> bool:
+        """Whether a look-up brings all rows of the word, whichever of its keys is looked up."""
+
     def close(self) -> None:
         """Let go of the version."""
 
@@ -139,6 +142,9 @@ class Keeper(Protocol):
     @property
     def least(self) -> float:
         """Tuples that must wait on a word, for each of its rows that lie side by side, to have it offered."""
+
+    def passes(self, rows: Picked) -> None:
+        """All rows of a load that somebody waits for, and some others; what is worth it is offered next."""
 
     def offer(self, rows: Picked, waiting: I64) -> None:
         """All rows of some words, those of a word side by side, and for each how many tuples wait on its word."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import semistream as ss
+from tests.contract.harness import sqlite_master
 
 ROWS, MEMORY = 20_000, 1 << 19
 RANDOM = np.random.default_rng(5)
@@ -97,6 +100,38 @@ def test_a_key_that_the_master_lacks_costs_one_load_and_not_one_a_time(algorithm
         assert sum(batch.num_rows for batch in join(iter(items))) == 60
         loads[name] = join.report()["steps"]
     assert loads == {"hybridjoin": 20, algorithm: 1}
+
+
+@pytest.mark.parametrize("algorithm", ["cachejoin_l", "cachejoin_pq", "cachejoin_lwf"])
+def test_whatever_chooses_the_page_keys_that_the_master_lacks_answer_at_once_the_second_time(algorithm, masters):
+    opened, _ = masters
+    items = [pa.record_batch({"key": [7, 7, 7, 8, 8]}), None, None] * 20
+    join = ss.Join(opened["key"], on="key", algorithm=algorithm, memory=MEMORY, how="left")
+    assert sum(batch.num_rows for batch in join(iter(items))) == 100
+    assert join.report()["steps"] <= 2
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("choice", ["_l", "_pq", "_lwf"])
+def test_every_choice_of_pages_saves_loads_behind_a_cache(choice, masters):
+    ranks = skewed(60_000)
+    assert (
+        run(masters, f"cachejoin{choice}", ranks)["loads"] < 0.8 * run(masters, f"hybridjoin{choice}", ranks)["loads"]
+    )
+
+
+@pytest.mark.parametrize("layout", ["key", "heap", "sqlite"])
+def test_one_request_answers_a_batch_and_what_it_brings_answers_the_next_ones(layout, masters, tmp_path):
+    opened, keys = masters
+    table = pa.table({"key": [1, 2, 3], "text": ["a", "b", "c"]})
+    master = ss.open_master(sqlite_master(tmp_path / "m.db", table, ["key"])) if layout == "sqlite" else opened[layout]
+    asked = [1, 2, 3] if layout == "sqlite" else keys[:3].tolist()
+    items = [pa.record_batch({"key": [*asked, 7] * 20}), None] * 10
+    with contextlib.closing(master) if layout == "sqlite" else contextlib.nullcontext():
+        join = ss.Join(master, on="key", algorithm="derakhshan", memory=MEMORY, how="left")
+        came = [key for batch in join(iter(items)) for key in batch["key"].to_pylist()]
+    assert came == [*asked, 7] * 200, "in the order of the stream"
+    assert join.report()["steps"] == 1
 
 
 @pytest.mark.compiled

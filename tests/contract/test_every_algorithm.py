@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import semistream as ss
@@ -85,6 +85,7 @@ def open_files() -> int:
 
 
 @every_pair
+@settings(max_examples=max(3, settings().max_examples // 5))  # for every algorithm and every kind of master
 @given(data=st.data())
 def test_gives_the_rows_of_the_double_loop(kind, algorithm, data):
     case = data.draw(cases_for(kind))

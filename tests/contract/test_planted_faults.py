@@ -301,7 +301,7 @@ def output_depends_on_chance(patch: Patch) -> None:
         if full is None:
             return None
         order = chance.permutation(full[0].num_rows)
-        return full[0].take(pa.array(order)), full[1][order]
+        return full[0].take(pa.array(order)), full[1]  # no positions: nobody asked for order
 
     patch.setattr(Settler, "flush", shuffled)
 
@@ -387,7 +387,7 @@ def a_hit_waits_all_the_same(patch: Patch) -> None:
 
 def a_key_that_was_looked_up_stands_for_its_word(patch: Patch) -> None:
     start = Admission.__init__
-    patch.setattr(Admission, "__init__", lambda self, cache, least, by_word: start(self, cache, least))
+    patch.setattr(Admission, "__init__", lambda self, cache, least, is_whole: start(self, cache, least))
 
 
 def whoever_waits_alone_makes_a_word_absent(patch: Patch) -> None:
@@ -395,7 +395,7 @@ def whoever_waits_alone_makes_a_word_absent(patch: Patch) -> None:
     finish = Admission.finish
 
     def sure(self, word, waiting):
-        self._seen = 0
+        self._seen.clear()
         finish(self, word, max(waiting, 2))
 
     patch.setattr(Admission, "finish", sure)

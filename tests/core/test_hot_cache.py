@@ -225,7 +225,7 @@ def test_a_word_without_rows_is_kept_as_absent_once_two_wait_for_it():
 class Pages:
     """A disk buffer over pages that already lie in the slab, one a load."""
 
-    loads = 0
+    loads, room_bytes = 0, 1 << 20
 
     def __init__(self, slab, pages):
         self._at = [int(buffered(slab, words).heap_at[0]) for words in pages]

@@ -170,9 +170,9 @@ def test_no_more_come_in_than_was_asked_for_or_than_have_room():
 
 
 def test_a_full_table_takes_new_tuples_only_when_some_can_come_together():
-    bench = Bench(slots=64)
+    bench = Bench(slots=192)
     room = bench.pending.slots
-    assert bench.pending.refill == room // 16 > 1
+    assert bench.pending.refill == room // 48 > 1
     bench.admit([1] * room)
     bench.run(bench.pending.leave_oldest(bench.pending.refill - 1))
     assert bench.pending.admit(bench.block([2] * 30), 30) == 0

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semistream.parts import tile_cache, tiles
+from semistream.parts import tile_cache, tile_items, tiles
 from tests.parts.made import EDGES, INT64_MAX, clustered_words, ints, new_memory, new_tiles, pages_of, plain_rows
 
 TILE = 256
@@ -33,7 +33,7 @@ class Bench:
             tile=np.zeros((tile_count, 2), np.int64),
         )
         tile_cache.reset(self.cache, tile_count if most is None else most)
-        self.shape = tile_cache.Shape(width, ints(CELL) if width == 16 else ints(), rows_most)
+        self.shape = tile_items.Shape(width, ints(CELL) if width == 16 else ints(), rows_most)
         self.keys_most, self.numbers, self.known = keys, 0, {}
 
     def chosen(self, items):
@@ -60,14 +60,14 @@ class Bench:
             self.written[word] = rows
             at = -(-end // 8) * 8 + 8
         assert at < self.memory.b1.size
-        return tile_cache.Chosen(*(ints(*column) for column in columns))
+        return tile_items.Chosen(*(ints(*column) for column in columns))
 
     def keep(self, items, now=0):
         """Keep these keys; returns how many were come to, and learns which are known now."""
         chosen = self.chosen(items)
         held = set(self.words())
         reached = int(
-            tile_cache.keep(self.cache, self.pool, self.memory, self.shape, chosen, 0, np.int64(now), self.keys_most)
+            tile_items.keep(self.cache, self.pool, self.memory, self.shape, chosen, 0, np.int64(now), self.keys_most)
         )
         for word in set(self.words()) - held:
             self.known[word] = self.written[word]
@@ -75,7 +75,7 @@ class Bench:
 
     def empty_oldest(self, hits_for_bytes, now=0):
         """Empty the oldest tile; returns how many items stay."""
-        stay = tile_cache.empty_oldest(
+        stay = tile_items.empty_oldest(
             self.cache, self.pool, self.memory, self.scratch, float(hits_for_bytes), np.int64(now)
         )
         self.known = {word: self.known[word] for word in self.words()}
@@ -278,15 +278,15 @@ def test_keys_asked_for_often_enough_are_chosen_with_all_their_rows(words, per_p
     first_words = ints(*(words[at] for at in starts[:-1]))
     continues = np.array([at > 0 and words[at - 1] == words[at] for at in starts[:-1]], np.uint8)
     whole = np.full(len(words), 7, np.int32)
-    tile_cache.ask_all(memory, page_at, first_words, continues, np.int64(0), whole)
+    tile_items.ask_all(memory, page_at, first_words, continues, np.int64(0), whole)
     page_of = np.searchsorted(starts, np.arange(len(words)), "right")
     in_one_page = {word for word in words if len({page_of[n] for n in range(len(words)) if words[n] == word}) == 1}
     assert whole.tolist() == [int(word in in_one_page) for word in words]
     counted = np.array([asked.count(word) if word in in_one_page else 0 for word in words], np.int32)
     cursor, found = ints(0, 0), []
     while cursor[0] < page_at.size:
-        chosen = tile_cache.Chosen(*(np.zeros(room, np.int64) for _ in range(4)))
-        count = tile_cache.choose(memory, page_at, np.int64(8), counted, np.int64(least), cursor, chosen)
+        chosen = tile_items.Chosen(*(np.zeros(room, np.int64) for _ in range(4)))
+        count = tile_items.choose(memory, page_at, np.int64(8), counted, np.int64(least), cursor, chosen)
         for word, row_at, heap_at, rows in zip(*(column[:count].tolist() for column in chosen), strict=True):
             assert heap_at in page_at
             found.append((word, memory.b1[row_at : row_at + 8 * rows : 8].tolist()))
@@ -300,5 +300,5 @@ def test_asking_for_all_of_a_load_in_the_middle_knows_the_pages_round_it():
     memory, page_at, _ = pages_of(plain_rows(words), 32 + 16 * 2)
     first_words, continues = ints(1, 2, 3, 4, 6), np.array([0, 0, 1, 0, 0], np.uint8)
     asked = np.full(4, 7, np.int32)
-    tile_cache.ask_all(memory, page_at[1:3], first_words, continues, np.int64(1), asked)
+    tile_items.ask_all(memory, page_at[1:3], first_words, continues, np.int64(1), asked)
     assert asked.tolist() == [1, 0, 0, 0]

@@ -11,7 +11,11 @@ from types import ModuleType
 from semistream.algorithms import (
     adaptive,
     cachejoin,
+    cachejoin_l,
+    cachejoin_lwf,
+    cachejoin_pq,
     cmeshjoin,
+    derakhshan,
     hybridjoin,
     hybridjoin_l,
     hybridjoin_lwf,
@@ -21,6 +25,7 @@ from semistream.algorithms import (
     optimised_x_hybridjoin,
     partitioned_join,
     r_meshjoin,
+    ssbj,
     sscj,
     ssij,
     x_hybridjoin,
@@ -44,6 +49,11 @@ _MODULES = (
     hybridjoin_l,
     hybridjoin_pq,
     hybridjoin_lwf,
+    cachejoin_l,
+    cachejoin_pq,
+    cachejoin_lwf,
+    derakhshan,
+    ssbj,
     adaptive,
 )
 TABLE: dict[str, Algorithm] = {module.ALGORITHM.name: module.ALGORITHM for module in _MODULES}

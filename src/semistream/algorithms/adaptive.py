@@ -37,34 +37,22 @@ from threading import Lock
 
 import numpy as np
 
+from semistream.algorithms import adaptive_sizes as sizes
 from semistream.algorithms import hybridjoin, meshjoin
+from semistream.algorithms.adaptive_sizes import Sizes
 from semistream.algorithms.record import Algorithm, Parts
-from semistream.binned import Binned, Desk, bytes_of_bins
+from semistream.binned import Binned
 from semistream.budget import Share
-from semistream.parts import bins, tiles
+from semistream.desk import Desk
+from semistream.parts import tiles
 from semistream.parts.memory import I32, I64
 from semistream.protocols import Area, Found, Front, Load, Reader, Recipe
 from semistream.stream_rows import StreamRows, match_count
 from semistream.stream_side import Block
-from semistream.tile_front import KEY_BYTES, Lookups, TileFront, all_of, item_bytes_of, table_bytes
+from semistream.tile_front import KEY_BYTES, Lookups, TileFront, all_of
 
-_TILE_BYTES = 16 << 10  # at most; small enough that hundreds of half-filled ones do not matter
-_BUFFER_BYTES = 2 << 20  # reading more at once gains nothing: see the page-size curve in benchmarks/README.md
-_DESK_TUPLES = 16384
 _SERVED_SHARE = 0.25  # of the waiting tuples, in one iteration
-_BINS_PER_TILE = 0.2  # a half-filled tile for every bin then wastes a tenth of the pool
-_CACHE_MOST = 7 / 8  # of the pool: somebody must be able to wait
-_KEPT_BACK = 1 / 64  # of the pool, for keys: else the bins served first would find no room for theirs
-_LEAST_TILES, _LEAST_KEYS = 8, 16
-_REVIEWED = 1 / 4
-
-
-def _buffer_bytes(reader: Reader, memory_bytes: int, threads: int) -> int:
-    return max(reader.largest_page_bytes, min(_BUFFER_BYTES, memory_bytes // 12 // threads)) + 8192
-
-
-def _desk_tuples(memory_bytes: int) -> int:
-    return max(64, min(_DESK_TUPLES, memory_bytes // 4096))
+_REVIEWED = 1 / 4  # of the cache, in one iteration: an item is looked at about once while its bin fills
 
 
 def _other(reader: Reader) -> Algorithm:
@@ -81,41 +69,7 @@ def waiting_shares(reader: Reader, rows: StreamRows, memory_bytes: int, threads:
     """Room to work in for every thread; all the rest is one pool."""
     if not reader.word_order:
         return rows.shares(match_count(memory_bytes))
-    tuples, buffer_bytes = _desk_tuples(memory_bytes), _buffer_bytes(reader, memory_bytes, threads)
-    desk = Desk.bytes_of(tuples, _asked(buffer_bytes)) + Lookups.bytes_of(tuples, tuples)
-    tile_bytes = _tile_bytes(rows, 0, 0)
-    least = _LEAST_TILES * tile_bytes + _overhead(_LEAST_TILES, tile_bytes, _LEAST_KEYS, _chosen(memory_bytes))
-    return [
-        Share("disk buffer", threads * buffer_bytes),
-        Share("desks", threads * desk),
-        Share("stream table", least, weight=1.0),
-    ]
-
-
-def _asked(buffer_bytes: int) -> int:
-    """Rows that a load can have at most: each has a word."""
-    return buffer_bytes // 8
-
-
-def _tile_bytes(rows: StreamRows, pool_bytes: int, item_bytes: float) -> int:
-    """A tile holds some records, and some of the master's rows; it is a whole number of records long."""
-    record = bins.record_bytes(rows.codec.width, bool(rows.codec.cells))
-    tuple_bytes = record + rows.heap_bytes
-    wanted = max(min(_TILE_BYTES, pool_bytes // 256), 4 * tuple_bytes, min(4 * item_bytes, pool_bytes / 64))
-    return int(max(1, -(-wanted // record))) * record
-
-
-def _overhead(tile_count: int, tile_bytes: int, keys: int, chosen: int) -> int:
-    tables = bytes_of_bins(_bin_count(tile_count), tile_count) + table_bytes(keys, tile_count, tile_bytes, chosen)
-    return tables + 4 * tile_count + 512
-
-
-def _chosen(memory_bytes: int) -> int:
-    return max(8, min(1024, memory_bytes // 16384))
-
-
-def _bin_count(tile_count: int) -> int:
-    return max(1, int(tile_count * _BINS_PER_TILE))
+    return sizes.shares_in_order(reader, rows, memory_bytes, threads)
 
 
 class Adaptive:
@@ -124,38 +78,25 @@ class Adaptive:
     patience = 1
 
     def __init__(self, parts: Parts) -> None:
-        slab, reader, rows, codec = parts.slab, parts.reader, parts.rows, parts.master_codec
-        item_bytes = item_bytes_of(codec, parts.master_row_bytes)
-        pool_bytes = parts.given["stream table"]
-        tile_bytes = _tile_bytes(rows, pool_bytes, item_bytes)
-        chosen = _chosen(slab.total_bytes)
-        free_bytes = pool_bytes - _overhead(0, tile_bytes, _LEAST_KEYS, chosen)
-        keys = int(min(parts.master_rows * 1.25 + 1024, _CACHE_MOST * free_bytes / (item_bytes + KEY_BYTES)))
-        count = pool_bytes // tile_bytes
-        while count > _LEAST_TILES and count * tile_bytes + _overhead(count, tile_bytes, keys, chosen) > pool_bytes:
-            count -= 1
-        while keys > _LEAST_KEYS and count * tile_bytes + _overhead(count, tile_bytes, keys, chosen) > pool_bytes:
-            keys = max(
-                _LEAST_KEYS, keys * 7 // 8
-            )  # where stream rows are wide, even the fewest tiles are most of the pool
+        slab, reader, codec = parts.slab, parts.reader, parts.master_codec
+        self._sizes = size = Sizes.of(parts)
         self._lock = Lock()
-        self._tiles = tiles.Tiles(slab.take("stream table", count, np.int32), slab.take("stream table", 5, np.int64))
-        kept_back = int(count * _KEPT_BACK)
-        tiles.reset(self._tiles, slab.place("stream table", count * tile_bytes), tile_bytes, kept_back)
-        self.area = self._binned = Binned(slab, self._tiles, rows, reader, codec.width, _bin_count(count), self._lock)
-        tuples = _desk_tuples(slab.total_bytes)
-        self._cache = TileFront(slab, self._tiles, codec, keys, int(count * _CACHE_MOST), chosen, tuples, self._lock)
+        pool = tiles.Tiles(slab.take("stream table", size.tiles, np.int32), slab.take("stream table", 5, np.int64))
+        place = slab.place("stream table", size.tiles * size.tile_bytes)
+        tiles.reset(pool, place, size.tile_bytes, int(size.tiles * sizes.KEPT_BACK))
+        self._tiles, self._reader = pool, reader
+        self.area = self._binned = Binned(slab, pool, parts.rows, reader, codec.width, size.bins, self._lock)
+        tuples, chosen = sizes.desk_tuples(slab.total_bytes), sizes.chosen_keys(slab.total_bytes)
+        tiles_most = int(size.tiles * sizes.CACHE_MOST)
+        self._cache = TileFront(slab, pool, codec, size.keys, tiles_most, chosen, tuples, self._lock)
         buffer_bytes = parts.given["disk buffer"] // parts.threads
         for _ in range(parts.threads):
             buffer = reader.buffer(slab, "disk buffer", buffer_bytes)
-            self._binned.desks.append(Desk.of(slab, buffer, tuples, _asked(buffer_bytes)))
+            self._binned.desks.append(Desk.of(slab, buffer, tuples, sizes.asked_rows(buffer_bytes)))
         self._lookups = [Lookups.of(slab, tuples, tuples) for _ in range(parts.threads)]
-        record = bins.record_bytes(rows.codec.width, bool(rows.codec.cells)) + rows.heap_bytes
-        self._item_bytes, self._record_bytes = item_bytes + KEY_BYTES, record
         self._plenty = False  # of room: memory that nobody else wants may as well hold keys
-        self._waiting_most = max(count, int(2 * parts.master_rows))
-        if parts.master_rows * item_bytes * 1.05 < int(count * _CACHE_MOST) * (tile_bytes - item_bytes):
-            self._read_all(reader)
+        self._waiting_most = max(size.tiles, int(2 * parts.master_rows))
+        self._fits = size.hold(parts.master_rows)  # the whole master has room in the cache, and has not been read yet
 
     front: Front | None = None  # see `answer`
 
@@ -167,17 +108,21 @@ class Adaptive:
             return block
         wide = sizes[block.picks] + 7 > self._binned.widest_bytes
         if wide.any():
-            yield from self._binned.serve_at_once(
-                self._binned.desks[thread], block, block.picks[wide], self._served_at_once
-            )
+            desk = self._binned.desks[thread]
+            yield from self._binned.serve_at_once(desk, block, block.picks[wide], self._served_at_once)
             block = block._replace(picks=block.picks[~wide])
         return block
 
     def admit(self, block: Block) -> int:
-        """Take what has room."""
-        if self._binned.waiting >= self._waiting_most:
+        """Take what has room, and is not to be answered by reading the whole master."""
+        if self._binned.waiting >= self._waiting_most or self._reads_all:
             return 0
         return self._binned.admit(block)
+
+    @property
+    def _reads_all(self) -> bool:
+        """Whether it is time to read a master that fits: as many wait as it has pages. A few tuples read a few pages."""
+        return self._fits and self._binned.waiting >= max(1, self._reader.pages)
 
     def step(self) -> Iterator[Found]:
         """See `strands`."""
@@ -185,6 +130,8 @@ class Adaptive:
 
     def strands(self) -> list[Iterator[Found]]:
         """Serve the bins that have waited longest, each thread some of them."""
+        if self._reads_all:
+            self._read_all()
         self._plenty = int(self._tiles.state[tiles.FREE]) * 2 > self._tiles.link.size
         self._cache.review(_REVIEWED, self._hits_for_bytes(), self._binned.now)
         groups = deque(self._binned.choose(_SERVED_SHARE, self._binned.desks[0].picks.size))
@@ -204,7 +151,7 @@ class Adaptive:
     def _served(self, load: Load, asked: I32, absent: I64) -> None:
         """Keep the keys of a load for which the cache inequality holds."""
         now, hits = self._binned.now, self._hits_for_bytes()
-        least = 1 if self._plenty else self._least_asked(self._item_bytes)
+        least = 1 if self._plenty else self._least_asked(self._sizes.item_bytes + KEY_BYTES)
         self._cache.take_in(load, asked, least, hits, now)
         if absent.size:
             words, counts = np.unique(absent, return_counts=True)
@@ -219,21 +166,22 @@ class Adaptive:
 
     def _least_asked(self, kept_bytes: float) -> int:
         """Tuples of one key that wait when its page is read have waited half the time on average."""
-        return max(1, math.ceil(2 * kept_bytes / self._record_bytes))
+        return max(1, math.ceil(2 * kept_bytes / self._sizes.record_bytes))
 
     def _hits_for_bytes(self) -> float:
         """Hits by which a byte of the cache earns its room, while one stream tuple passes."""
         if not self._binned.period:
             return 0.0  # nothing has been read yet
-        return 2 / (self._record_bytes * max(1.0, self._binned.period))
+        return 2 / (self._sizes.record_bytes * max(1.0, self._binned.period))
 
-    def _read_all(self, reader: Reader) -> None:
+    def _read_all(self) -> None:
         """The whole master fits: read it once."""
-        desk, keys = self._binned.desks[0], 0
+        desk, reader, keys, self._fits = self._binned.desks[0], self._reader, 0, False
+        self._cache.clear()  # then what it holds afterwards is what was read
         for first, stop in all_of(reader.pages, desk.buffer):
             load = desk.buffer.read(first, stop)
             self._cache.ask_all(load, first, reader.order, desk.asked)
-            keys += self._cache.take_in(load, desk.asked, 1, 0.0, 0)
+            keys += self._cache.take_in(load, desk.asked, 1, 0.0, self._binned.now)
         assert reader.order is not None
         # keys whose rows fill several pages, or more than a tile, are not kept
         self._cache.complete = keys == self._cache.keys and not reader.order.continues.any()

@@ -12,6 +12,8 @@ A word that the master lacks costs a record only, and every tuple of it a load: 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from semistream.hot_cache import HotCache
 from semistream.parts.memory import I64
 from semistream.parts.probing import Picked
@@ -29,14 +31,19 @@ def worth_keeping(cached_bytes: float, waiting_bytes: float, slots_per_tuple: fl
 class Admission:
     """A `Keeper` that copies words to a cache when enough tuples wait on them.
 
-    Where look-ups are by key (`by_word` is false) they may leave out rows of another key with the same word: nothing that was looked up
-    is kept then, only what lay side by side in a load.
+    Where look-ups are by key they may leave out rows of another key with the same word. What was looked up is kept only if it `is_whole`,
+    and what lay side by side in a load in any case.
     """
 
-    def __init__(self, cache: HotCache, least: float, *, by_word: bool = True, absent: int = 2) -> None:
-        self.cache, self.least, self._by_word, self._absent = cache, least, by_word, absent
-        self._collecting: int | None = None
-        self._seen = 0  # rows of the word that is being looked up
+    def __init__(
+        self, cache: HotCache, least: float, is_whole: Callable[[int], bool] = lambda _word: True, absent: int = 2
+    ) -> None:
+        self.cache, self.least, self._is_whole, self._absent = cache, least, is_whole, absent
+        self._collecting: set[int] = set()
+        self._seen: set[int] = set()  # words that are looked up and have rows
+
+    def passes(self, rows: Picked) -> None:
+        """What is worth keeping is offered."""
 
     def offer(self, rows: Picked, waiting: I64) -> None:
         """Keep what is offered: enough tuples wait for it."""
@@ -44,16 +51,18 @@ class Admission:
 
     def collect(self, word: int, rows: Picked, waiting: int) -> None:
         """Rows of a word that lie on several pages are collected, if at least the first of them is worth it."""
-        first, self._seen = self._seen == 0, self._seen + rows.words.size
-        if first and rows.words.size and self._by_word and waiting >= self.least and self.cache.begin(word, waiting):
-            self._collecting = word
-        if self._collecting is not None:
+        first = word not in self._seen
+        self._seen.add(word)
+        if first and self._is_whole(word) and waiting >= self.least and self.cache.begin(word, waiting):
+            self._collecting.add(word)
+        if word in self._collecting:
             self.cache.collect(rows)
 
     def finish(self, word: int, waiting: int) -> None:
         """Keep the collected word if all its rows together are worth it; a word without rows is kept as absent."""
-        if self._collecting is not None:
+        if word in self._collecting:
             self.cache.finish(word, waiting / self.least)
-        elif not self._seen and self._by_word and waiting >= self._absent:
+        elif word not in self._seen and self._is_whole(word) and waiting >= self._absent:
             self.cache.keep_absent(word, waiting)
-        self._collecting, self._seen = None, 0
+        self._collecting.discard(word)
+        self._seen.discard(word)

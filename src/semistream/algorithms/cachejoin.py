@@ -16,7 +16,8 @@ memory: the rows of hot keys, and keys that are hot and absent from the master.
 
 Departures from the print. A key is cached with all its rows or not at all, so keys with many rows are exact. The threshold is not a
 number to be set: a row is cached when the tuples that waited for it took more memory than it will (`admission.py`). Keys that the
-master lacks are cached too, without rows: otherwise each costs a load again and again.
+master lacks are cached too, without rows: otherwise each costs a load again and again. Preset "published": a disk buffer of 850 rows and a
+cache in the bytes of 2500, for which one waiting tuple is enough.
 
 >>> import pyarrow as pa, semistream as ss, tempfile
 >>> folder = tempfile.mkdtemp() + "/colours.master"
@@ -33,15 +34,17 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from semistream.algorithms import hybridjoin
+from semistream.algorithms import hybridjoin, published
 from semistream.algorithms.admission import Admission, worth_keeping
-from semistream.algorithms.record import Algorithm, Parts
+from semistream.algorithms.choice import Choice, OldestFirst
+from semistream.algorithms.record import Algorithm, Parts, Shares
 from semistream.budget import Share
 from semistream.hot_cache import LEAST_BYTES, AnyVictim, Eviction, row_cost
 from semistream.protocols import Found, Reader, Recipe
 from semistream.stream_side import Block
 
 _WORDS_PER_ROW = 1.125  # one record in nine is left for keys that the master lacks
+_PUBLISHED_ROWS, _PUBLISHED_CACHED = 850, 2500
 
 
 def cache_share(reader: Reader, memory_bytes: int) -> Share:
@@ -54,9 +57,10 @@ def cache_share(reader: Reader, memory_bytes: int) -> Share:
     return Share("hot cache", LEAST_BYTES, weight=weight, most=LEAST_BYTES + 2 * master_bytes)
 
 
-def shares(reader: Reader, memory_bytes: int) -> list[Share]:
-    """What HYBRIDJOIN asks for, and the cache."""
-    return [*hybridjoin.shares(reader, memory_bytes), cache_share(reader, memory_bytes)]
+def _published_share(_reader: Reader, memory_bytes: int) -> Share:
+    """The cache of the published runs, or an eighth of the memory if that is less."""
+    most = min(_PUBLISHED_CACHED * published.ROW_BYTES, memory_bytes // 8)
+    return Share("hot cache", LEAST_BYTES, weight=1.0, most=max(LEAST_BYTES, most))
 
 
 class CacheJoin:
@@ -71,8 +75,10 @@ class CacheJoin:
     ) -> None:
         self.front = parts.hot_cache(eviction or AnyVictim(), _WORDS_PER_ROW)
         cached_bytes = row_cost(parts.master_codec, parts.master_row_bytes, _WORDS_PER_ROW)
-        least = worth_keeping(cached_bytes, parts.rows.slot_bytes(), slots_per_tuple)
-        self._inner = inner(replace(parts, keeper=Admission(self.front, least, by_word=not parts.reader.wants_keys)))
+        least = 1.0
+        if parts.preset != "published":
+            least = worth_keeping(cached_bytes, parts.rows.slot_bytes(), slots_per_tuple)
+        self._inner = inner(replace(parts, keeper=Admission(self.front, least, parts.reader.brings_all)))
         self.area, self.patience = self._inner.area, self._inner.patience
 
     def admit(self, block: Block) -> int:
@@ -84,15 +90,28 @@ class CacheJoin:
         return self._inner.step()
 
 
-ALGORITHM = Algorithm(
+def in_front_of(held: Algorithm, choice: Callable[[str], Choice], published_rows: int = _PUBLISHED_ROWS) -> Algorithm:
+    """A cache in front of HYBRIDJOIN with the choice of pages for a preset; `held` is the same without cache."""
+
+    def with_cache(shares: Shares, cache: Callable[[Reader, int], Share]) -> Shares:
+        return lambda reader, memory_bytes: [*shares(reader, memory_bytes), cache(reader, memory_bytes)]
+
+    def inner(parts: Parts) -> Recipe:
+        return hybridjoin.HybridJoin(parts, choice(parts.preset), published_rows)
+
+    return replace(
+        held,
+        leaves="tuples whose key is cached, at once; others when their key is complete",
+        keeps="rows that many tuples wait for; random ones make room",
+        build=lambda parts: CacheJoin(parts, inner),
+        shares=with_cache(held.shares, cache_share),
+        published_shares=with_cache(held.shares_for("published"), _published_share),
+    )
+
+
+ALGORITHM = replace(
+    in_front_of(hybridjoin.ALGORITHM, lambda _preset: OldestFirst()),
     name="cachejoin",
     title="CACHEJOIN",
     paper="Naeem, Dobbie, Weber 2012",
-    next_page="the partition of the oldest waiting tuple",
-    leaves="tuples whose key is cached, at once; others when their key is complete",
-    keeps="rows that many tuples wait for; random ones make room",
-    bound="at most as many loads as tuples wait",
-    needs_index=True,
-    build=CacheJoin,
-    shares=shares,
 )

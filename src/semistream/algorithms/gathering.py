@@ -54,6 +54,9 @@ class Gathering:
         """Tuples that must wait on a word: for the rows it has, which is a guess before they are collected."""
         return self._least_a_row * self._rows
 
+    def passes(self, rows: Picked) -> None:
+        """What is worth keeping is offered."""
+
     def offer(self, rows: Picked, waiting: I64) -> None:
         """Begin to collect words on which enough tuples wait: these rows are some of theirs, perhaps not all."""
         for word, count in zip(rows.words.tolist(), waiting.tolist(), strict=True):

@@ -108,7 +108,7 @@ class LongestWait:
         count = self._heads.size
         while count == self._heads.size:
             count = page_waits.sweep(self._waits, self._pending.table, group, edges, open_words, self._heads)
-            yield from self._pending.leave_chains(self._heads[:count])
+            yield from self._pending.leave_absent(self._heads[:count])
 
 
 ALGORITHM = Algorithm(

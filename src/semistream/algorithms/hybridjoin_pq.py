@@ -48,7 +48,7 @@ from semistream.protocols import Buffer, Found, Load, Reader
 
 THRESHOLD, ENTRY = 6.0, 1.5  # in average answers of a load
 DECAY = 0.5  # weight of what was known before
-_PUBLISHED_ROWS = 68  # a page of 8 KiB
+PUBLISHED_ROWS = 68  # a page of 8 KiB
 _LEAST_PAGES, _MOST_PAGES = 16, 2048
 _PADDING = 8 * 64
 
@@ -136,7 +136,7 @@ ALGORITHM = Algorithm(
     keeps="which pages are frequent",
     bound="at most as many loads as tuples wait, and one more for every two that leave",
     needs_index=True,
-    build=lambda parts: HybridJoin(parts, choice(parts.preset), _PUBLISHED_ROWS),
+    build=lambda parts: HybridJoin(parts, choice(parts.preset), PUBLISHED_ROWS),
     shares=shares,
     presets=("tuned", "published"),
 )

@@ -85,7 +85,7 @@ class Inlj:
         self.area = self._pending = parts.pending()
         self._server = WordServer(self._reader, self._buffer, self._pending, parts.key_names)
         self._marks = parts.slab.take("marks", self._reader.pages, np.uint8)
-        self._key_names = parts.key_names
+        self._key_names, self._keeps = parts.key_names, parts.keeper is not None
 
     def admit(self, block: Block) -> int:
         """Take what has room."""
@@ -110,6 +110,8 @@ class Inlj:
         for load in self._marked():
             yield from self._pending.claim(load)
             yield from self._server.serve_open(load)
+        while self._keeps and self._pending.waiting:  # the keeper wants to know whom the master lacks
+            yield from self._pending.leave_words(self._pending.oldest_words(_LOOK_UPS))
         yield from self._pending.leave_oldest(self._pending.waiting)
 
     def _look_up(self, words: I64) -> Iterator[Load]:

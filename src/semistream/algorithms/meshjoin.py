@@ -60,7 +60,7 @@ class MeshJoin:
         self.area = self._pending = parts.pending(
             published.slots(parts, _PUBLISHED_ROWS, published.MESHJOIN_TUPLE_BYTES)
         )
-        lengths = _partition_lengths(self._pages, self._buffer)
+        lengths = partition_lengths(self._pages, self._buffer)
         self._partitions = max(1, len(lengths))
         self._segments = max(1, min(segments, *lengths)) if lengths else 1
         self._next_page = self._next_segment = 0
@@ -97,7 +97,7 @@ class MeshJoin:
         return load._replace(page_at=load.page_at[begin:end])
 
 
-def _partition_lengths(pages: int, buffer: Buffer) -> list[int]:
+def partition_lengths(pages: int, buffer: Buffer) -> list[int]:
     """Pages of the partitions: consecutive page ranges, each as long as the disk buffer allows."""
     bounds = [0]
     while bounds[-1] < pages:

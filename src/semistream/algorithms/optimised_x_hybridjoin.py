@@ -67,4 +67,5 @@ ALGORITHM = replace(
     paper="Naeem, Dobbie, Weber 2012",
     keeps="the first rows of the master, which should be the hottest",
     build=OptimisedXHybridJoin,
+    presets=("tuned",),
 )

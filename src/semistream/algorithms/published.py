@@ -32,5 +32,6 @@ def slots_in(memory_bytes: int, rows: int, tuple_bytes: int) -> int:
 
 
 def slots(parts: Parts, rows: int, tuple_bytes: int) -> int | None:
-    """As `slots_in`, for a recipe with the published preset; None: no limit of this kind."""
-    return slots_in(parts.slab.total_bytes, rows, tuple_bytes) if parts.preset == "published" else None
+    """As `slots_in` beside the hot cache, for a recipe with the published preset; None: no limit of this kind."""
+    memory_bytes = parts.slab.total_bytes - parts.given.get("hot cache", 0)
+    return slots_in(memory_bytes, rows, tuple_bytes) if parts.preset == "published" else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from semistream.budget import Share, Slab
-from semistream.hot_cache import Eviction, HotCache
+from semistream.hot_cache import LEAST_BYTES, Eviction, HotCache, row_cost
 from semistream.parts.page import ALIGNMENT
 from semistream.pending import Pending
 from semistream.protocols import Buffer, Keeper, Reader, Recipe
@@ -57,10 +57,15 @@ class Parts:
             given = min(given, self.rows.bytes_for(most))
         return Pending(self.slab, self.rows, given, matches, self.master_codec.width, self.keeper)
 
-    def hot_cache(self, eviction: Eviction, words_per_row: float = 1.0, part: str = "hot cache") -> HotCache:
-        """A cache of master rows, in the bytes of that share."""
+    def hot_cache(
+        self, eviction: Eviction, words_per_row: float = 1.0, part: str = "hot cache", most_rows: int | None = None
+    ) -> HotCache:
+        """A cache of master rows, in the bytes of that share; at most so many rows, if the recipe sets itself a limit."""
         matches = match_count(self.slab.total_bytes)
         codec, given = self.master_codec, self.given[part]
+        if most_rows is not None:
+            row_bytes = row_cost(codec, self.master_row_bytes, words_per_row)
+            given = min(given, LEAST_BYTES + int(most_rows * row_bytes))
         return HotCache(self.slab, codec, self.master_row_bytes, given, matches, eviction, words_per_row, part)
 
 
@@ -86,6 +91,7 @@ class Algorithm:
     presets: tuple[str, ...] = ("tuned",)
     published_shares: Shares | None = field(default=None, repr=False)  # where the published sizes ask for others
     needs_word_order: bool = False
+    ordered: bool = False  # output keeps the order of the stream, asked for or not
     threads: int = 1  # at most; an algorithm with several is `protocols.Stranded`
     waiting_shares: WaitingShares | None = field(default=None, repr=False)  # where tuples do not wait in `Pending`
 
@@ -102,6 +108,7 @@ class Algorithm:
             "sorted": False,
             "unique": False,
             "many_to_many": True,
+            "ordered": self.ordered,
             "hows": ["inner", "left", "left_semi", "left_anti"],
             "bound": self.bound,
             "threads": self.threads,

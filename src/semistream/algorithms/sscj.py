@@ -45,4 +45,5 @@ ALGORITHM = replace(
     paper="Naeem, Weber, Dobbie, Lutteroth 2013",
     keeps="rows that many tuples wait for; those with the fewest hits make room",
     build=_build,
+    presets=("tuned",),
 )

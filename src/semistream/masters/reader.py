@@ -125,6 +125,10 @@ class FileReader:
             first -= 1  # the run begins inside the page before
         return [(first, behind)]
 
+    def brings_all(self, word: int) -> bool:
+        """Rows are looked up by word."""
+        return True
+
     def _look_up_dense(self, word: int) -> list[tuple[int, int]]:
         assert self._dense is not None
         first = max(0, int(self._block_words.searchsorted(word, "left")) - 1)

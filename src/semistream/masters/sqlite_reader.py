@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from semistream.budget import Share, Slab
+from semistream.keys import NULL_WORD
 from semistream.masters.sqlite_buffer import SqliteBuffer, stored
 from semistream.parts import page
 from semistream.parts.memory import I64
@@ -80,6 +81,10 @@ class SqliteReader:
                 number = present.find(values)
                 found.update([(number, number + 1)] if number >= 0 else [])
         return sorted(found)
+
+    def brings_all(self, word: int) -> bool:
+        """Other keys may have the same word, if it is a hash, or if it is that of a missing key."""
+        return self._master.keys.exact and not (self._master.has_null_keys and word == NULL_WORD)
 
     def close(self) -> None:
         """Nothing to let go of: the transaction belongs to the master."""

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semistream.parts import tiles as tile_lists
-from semistream.parts.compiler import kernel
+from semistream.parts.compiler import kernel, quick_kernel
 from semistream.parts.memory import I32, I64
 from semistream.parts.tiles import Tiles
 from semistream.parts.waits import bucket_of
@@ -96,7 +96,7 @@ def admit(
     return picks.size
 
 
-@kernel
+@quick_kernel
 def list_tuples(bins: Bins, tiles: Tiles, one: int, cursor: I64, picks: I64, words: I64) -> int:
     """The next tuples of a bin, oldest first, and their words, until `picks` is full; `cursor` is (tile, record in it), at first (-1, 0).
 
@@ -119,7 +119,7 @@ def list_tuples(bins: Bins, tiles: Tiles, one: int, cursor: I64, picks: I64, wor
     return count
 
 
-@kernel
+@quick_kernel
 def add_waits(bins: Bins, tiles: Tiles, one: int, histogram: I64, now: int) -> int:
     """Count how long the tuples of a bin have waited when the stream has come to position `now`; returns the longest wait."""
     per_tile = bins.records.shape[0] // tiles.link.size
@@ -133,7 +133,7 @@ def add_waits(bins: Bins, tiles: Tiles, one: int, histogram: I64, now: int) -> i
     return longest
 
 
-@kernel
+@quick_kernel
 def clear(bins: Bins, tiles: Tiles, one: int) -> None:
     """Give a bin's tiles back: its tuples have left."""
     tile = np.int64(bins.head[one])

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from semistream.parts.compiler import kernel
+from semistream.parts.compiler import kernel, quick_kernel
 from semistream.parts.memory import I64, U8, Memory
 
 MAGIC = 0x31505353  # "SSP1"
@@ -176,7 +176,7 @@ def take_heap(heap: U8, ends: I64, order: I64, new_ends: I64) -> U8:
     return taken
 
 
-@kernel
+@quick_kernel
 def first_bad_page(memory: Memory, page_at: I64, sizes: I64, width: int, cells: I64) -> int:
     """The first page whose numbers point outside of it, or -1.
 
@@ -214,7 +214,7 @@ def row_places(memory: Memory, page_at: I64, width: int, row_at: I64, heap_at: I
     return filled
 
 
-@kernel
+@quick_kernel
 def count_rows(words: NDArray[np.uint32], page_at: I64) -> int:
     """Rows in pages that lie at these byte offsets."""
     total = 0

@@ -17,7 +17,7 @@ import numpy as np
 
 from semistream.parts.compiler import kernel
 from semistream.parts.memory import I64, Memory
-from semistream.parts.slots import NEXT
+from semistream.parts.slots import NEXT, WORD
 from semistream.parts.stream_table import StreamTable, drop_entry, find, head_of, home_of, tag_of
 from semistream.parts.words import spread
 
@@ -180,4 +180,19 @@ def wanted(table: StreamTable, picked: Picked, least: float, chosen: Picked, wai
                 waiting[count] = waits
                 count += 1
         at = stop
+    return count
+
+
+@kernel
+def long_chains(table: StreamTable, heads: I64, least: int, words: I64, lengths: I64) -> int:
+    """Words of those detached chains that have at least `least` tuples, and how many they have; returns how many there are."""
+    count = 0
+    for head in heads:
+        length, slot = 0, head
+        while slot >= 0:
+            length += 1
+            slot = np.int64(table.slots.links[slot, NEXT])
+        if length >= least and count < words.size:
+            words[count], lengths[count] = table.slots.wide[head, WORD], length
+            count += 1
     return count

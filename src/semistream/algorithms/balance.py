@@ -1,0 +1,75 @@
+"""The balance of SSBJ: a key stands where it takes less memory, its rows in the cache or its tuples in the stream table.
+
+    bytes of the tuples that wait on a word in one cycle  >  price * (bytes of its rows + bytes of its record)
+
+The memory of cache and stream table is cut once and cannot flow between them. So the inequality has a price for cached bytes: 1 as long as
+the cache has room for all that it favours, and more when it has not, until what is favoured fits. That is the best use of a cache of
+a given size, as the inequality itself is of one that may grow.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from semistream.algorithms.record import Parts
+from semistream.hot_cache import HotCache, row_cost
+from semistream.parts import hot_cache as cache_kernels
+from semistream.parts import hot_switching
+from semistream.parts.hot_switching import CYCLE, LEAST, ROW_COST, SHORT, WAITING_COST, WORD_COST, Ring
+from semistream.parts.memory import F64
+
+_REVIEWED_EVERY = 10  # cycles
+_DEARER, _CHEAPER = 1.5, 1.2
+
+
+class Costs(NamedTuple):
+    """Bytes of a waiting tuple, a cached row and a cached word, and how many tuples make an estimate."""
+
+    waiting: float
+    row: float
+    word: float
+    least: int
+
+
+PUBLISHED = Costs(20.0, 120.0, 0.0, 1)  # s_f = 1, and keys without rows cost nothing
+
+
+def costs_of(parts: Parts) -> Costs:
+    """What things really cost here, or what the paper charges for them. One tuple says little of how many come in a cycle."""
+    if parts.preset == "published":
+        return PUBLISHED
+    row = row_cost(parts.master_codec, parts.master_row_bytes, 0.0)
+    return Costs(parts.rows.slot_bytes(), row, cache_kernels.WORD_BYTES, 2)
+
+
+class Balance:
+    """The inequality, its price, and the cycles in which it is looked at again."""
+
+    def __init__(self, cache: HotCache, costs: Costs, ring: Ring) -> None:
+        self._cache, self._costs, self._ring = cache, costs, ring
+        self.price, self.evicted = 1.0, 0
+        self.costs: F64 = np.zeros(4)
+        self._set_price(1.0)
+
+    def least(self, rows: int) -> float:
+        """Tuples that must wait on a word to make so many rows, and its record, worth keeping."""
+        needed = (rows * self.costs[ROW_COST] + self.costs[WORD_COST]) / self.costs[WAITING_COST]
+        return float(max(int(needed) + 1, self._costs.least))
+
+    def cycle_ends(self) -> None:
+        """Every tuple that waited when the cycle began has left. Every tenth time the cached words are judged."""
+        state = self._ring.state
+        state[CYCLE] += 1
+        self._cache.now = int(state[CYCLE])
+        if state[CYCLE] % _REVIEWED_EVERY:
+            return
+        self._set_price(self.price * _DEARER if state[SHORT] else max(1.0, self.price / _CHEAPER))
+        state[SHORT] = 0
+        self.evicted += hot_switching.review(self._cache.kept, self._cache.memory, self.costs, int(state[CYCLE]))
+
+    def _set_price(self, price: float) -> None:
+        self.price = price
+        self.costs[WAITING_COST], self.costs[LEAST] = self._costs.waiting, self._costs.least
+        self.costs[ROW_COST], self.costs[WORD_COST] = price * self._costs.row, price * self._costs.word
