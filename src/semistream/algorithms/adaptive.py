@@ -134,7 +134,8 @@ class Adaptive:
             self._read_all()
         self._plenty = int(self._tiles.state[tiles.FREE]) * 2 > self._tiles.link.size
         self._cache.review(_REVIEWED, self._hits_for_bytes(), self._binned.now)
-        groups = deque(self._binned.choose(_SERVED_SHARE, self._binned.desks[0].picks.size))
+        share = 1.0 if self._cache.complete else _SERVED_SHARE  # once all is known, nobody may ever cause an iteration
+        groups = deque(self._binned.choose(share, self._binned.desks[0].picks.size))
         count = min(len(groups), len(self._binned.desks))
         return [self._serve(desk, groups) for desk in self._binned.desks[:count]]
 
