@@ -27,7 +27,10 @@ import pyarrow as pa
 
 import semistream as ss
 from semistream.budget import Slab
+from semistream.hot_cache import HotCache
 from semistream.parts import page
+from semistream.parts.hot_cache import ROWS
+from semistream.parts.hot_switching import REFUSED
 from tests.contract.harness import smallest_bytes
 from tests.reference import reference_join, same_multiset
 from tests.stories.printed.told import Moment, Pages, Told, mistakes
@@ -38,8 +41,24 @@ STREAM = pa.schema([("key", pa.int64()), ("tuple", pa.int64())])
 PAGE_BYTES = 16384  # the smallest disk buffers hold one page of this size, so that a load is a page
 ROW_OVERHEAD_BYTES = 32  # of a row beside its text: the key's word, two cells, flags
 
+
+def hot_keys(cache: HotCache) -> str:
+    """The keys of a hot cache, by their number of rows, and those whose rows are being collected. A key is its own word."""
+    kept, said = cache.kept, []
+    rows = kept.records[:, ROWS]
+    for count in sorted(set(rows[rows >= 0].tolist())):
+        keys = shorten(map(str, sorted(kept.record_word[rows == count].tolist())))
+        said.append(f"{keys} ({'no row' if count == 0 else 'a row' if count == 1 else f'{count} rows'})")
+    if coming := sorted(kept.record_word[(rows < 0) & (rows > REFUSED)].tolist()):
+        said.append(f"on the way {shorten(map(str, coming))}")
+    return ", ".join(said) or "nothing"
+
+
 # What a recipe keeps of the master, for algorithms that keep something: shown as `keeps: ...` after every command.
-KEEPS: dict[str, Callable[[Any], str]] = {}
+KEEPS: dict[str, Callable[[Any], str]] = {
+    name: lambda recipe: hot_keys(recipe.front)
+    for name in ("cachejoin", "sscj", "cmeshjoin", "cachejoin_l", "cachejoin_pq", "cachejoin_lwf", "ssbj")
+} | {"derakhshan": lambda recipe: hot_keys(recipe._cache)}
 
 
 class Teller:

@@ -36,9 +36,9 @@ class Admission:
     """
 
     def __init__(
-        self, cache: HotCache, least: float, is_whole: Callable[[int], bool] = lambda _word: True, absent: int = 2
+        self, cache: HotCache, least: float, is_whole: Callable[[int], bool] = lambda _word: True, absent: float = 2
     ) -> None:
-        self.cache, self.least, self._is_whole, self._absent = cache, least, is_whole, absent
+        self.cache, self.least, self._is_whole, self.absent = cache, least, is_whole, absent
         self._collecting: set[int] = set()
         self._seen: set[int] = set()  # words that are looked up and have rows
 
@@ -62,7 +62,7 @@ class Admission:
         """Keep the collected word if all its rows together are worth it; a word without rows is kept as absent."""
         if word in self._collecting:
             self.cache.finish(word, waiting / self.least)
-        elif word not in self._seen and self._is_whole(word) and waiting >= self._absent:
+        elif word not in self._seen and self._is_whole(word) and waiting >= self.absent:
             self.cache.keep_absent(word, waiting)
         self._collecting.discard(word)
         self._seen.discard(word)

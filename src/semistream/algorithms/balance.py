@@ -1,10 +1,10 @@
 """The balance of SSBJ: a key stands where it takes less memory, its rows in the cache or its tuples in the stream table.
 
-    bytes of the tuples that wait on a word in one cycle  >  price * (bytes of its rows + bytes of its record)
+    bytes of the tuples that wait on a word in one cycle  >  price * bytes of its rows  +  price * bytes of its record
 
-The memory of cache and stream table is cut once and cannot flow between them. So the inequality has a price for cached bytes: 1 as long as
-the cache has room for all that it favours, and more when it has not, until what is favoured fits. That is the best use of a cache of
-a given size, as the inequality itself is of one that may grow.
+The memory of cache and stream table is cut once and cannot flow between them. So the bytes of rows and of records each have a price: 1 as
+long as there is room for all that is favoured, and more when there is not, until what is favoured fits. That is the best use of a
+cache of a given size, as the inequality itself is of one that may grow.
 """
 
 from __future__ import annotations
@@ -17,7 +17,16 @@ from semistream.algorithms.record import Parts
 from semistream.hot_cache import HotCache, row_cost
 from semistream.parts import hot_cache as cache_kernels
 from semistream.parts import hot_switching
-from semistream.parts.hot_switching import CYCLE, LEAST, ROW_COST, SHORT, WAITING_COST, WORD_COST, Ring
+from semistream.parts.hot_switching import (
+    CYCLE,
+    LEAST,
+    ROW_COST,
+    SHORT_ROWS,
+    SHORT_WORDS,
+    WAITING_COST,
+    WORD_COST,
+    Ring,
+)
 from semistream.parts.memory import F64
 
 _REVIEWED_EVERY = 10  # cycles
@@ -49,9 +58,9 @@ class Balance:
 
     def __init__(self, cache: HotCache, costs: Costs, ring: Ring) -> None:
         self._cache, self._costs, self._ring = cache, costs, ring
-        self.price, self.evicted = 1.0, 0
+        self.prices, self.evicted = [1.0, 1.0], 0  # of rows and of words
         self.costs: F64 = np.zeros(4)
-        self._set_price(1.0)
+        self._set_costs()
 
     def least(self, rows: int) -> float:
         """Tuples that must wait on a word to make so many rows, and its record, worth keeping."""
@@ -65,11 +74,19 @@ class Balance:
         self._cache.now = int(state[CYCLE])
         if state[CYCLE] % _REVIEWED_EVERY:
             return
-        self._set_price(self.price * _DEARER if state[SHORT] else max(1.0, self.price / _CHEAPER))
-        state[SHORT] = 0
+        for kind, short in enumerate((SHORT_ROWS, SHORT_WORDS)):
+            before, is_short = self.prices[kind], bool(state[short])
+            self.prices[kind], state[short] = before * _DEARER if is_short else max(1.0, before / _CHEAPER), 0
+        self._set_costs()
         self.evicted += hot_switching.review(self._cache.kept, self._cache.memory, self.costs, int(state[CYCLE]))
 
-    def _set_price(self, price: float) -> None:
-        self.price = price
+    def note_room(self) -> None:
+        """Take notice when the cache is nearly full."""
+        state, cache = self._ring.state, self._cache
+        state[SHORT_ROWS] += cache.free < cache.slots // 16
+        state[SHORT_WORDS] += cache.words > 15 * cache.kept.records.shape[0] // 16
+
+    def _set_costs(self) -> None:
+        row_price, word_price = self.prices
         self.costs[WAITING_COST], self.costs[LEAST] = self._costs.waiting, self._costs.least
-        self.costs[ROW_COST], self.costs[WORD_COST] = price * self._costs.row, price * self._costs.word
+        self.costs[ROW_COST], self.costs[WORD_COST] = row_price * self._costs.row, word_price * self._costs.word

@@ -42,7 +42,6 @@ from semistream.algorithms.record import Algorithm, Parts
 from semistream.algorithms.switching import Switching, ring_share, take_ring
 from semistream.budget import Share
 from semistream.hot_cache import HotCache, Permanent
-from semistream.parts.hot_switching import SHORT
 from semistream.protocols import Found, Reader
 from semistream.stream_side import Block
 
@@ -94,9 +93,9 @@ class Indexed:
 
     def __init__(self, parts: Parts, cache: HotCache) -> None:
         costs = costs_of(parts)
-        self._cache, self._ring = cache, take_ring(parts)
-        self.balance = Balance(cache, costs._replace(waiting=costs.waiting / 2), self._ring)
-        self._admission = Admission(cache, self.balance.least(1), parts.reader.brings_all, int(self.balance.least(0)))
+        self.balance = Balance(cache, costs._replace(waiting=costs.waiting / 2), take_ring(parts))
+        self._admission = Admission(cache, 1.0, parts.reader.brings_all)
+        self._set_least()
         self._disk = hybridjoin.HybridJoin(replace(parts, keeper=self._admission))
         self.area, self.patience, self.admit = self._disk.area, self._disk.patience, self._disk.admit
         self._turn = 0  # when all have left that came before, a cycle is over
@@ -105,10 +104,13 @@ class Indexed:
         """The disk phase of HYBRIDJOIN, which also fills the cache."""
         if self.area.oldest_position() >= self._turn:
             self._turn = self.area.now
-            self._ring.state[SHORT] += self._cache.free < self._cache.slots // 16
+            self.balance.note_room()
             self.balance.cycle_ends()
-            self._admission.least = self.balance.least(1)
+            self._set_least()
         return self._disk.step()
+
+    def _set_least(self) -> None:
+        self._admission.least, self._admission.absent = self.balance.least(1), self.balance.least(0)
 
 
 class Ssbj:

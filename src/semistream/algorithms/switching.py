@@ -16,7 +16,7 @@ from semistream.algorithms.record import Parts
 from semistream.budget import Share
 from semistream.hot_cache import HotCache
 from semistream.parts import hot_switching
-from semistream.parts.hot_switching import COUNT, Ring
+from semistream.parts.hot_switching import COUNT, STATE, Ring
 from semistream.parts.memory import I64
 from semistream.parts.probing import Picked
 from semistream.parts.stream_table import StreamTable
@@ -34,7 +34,7 @@ def ring_share(memory_bytes: int) -> Share:
 def take_ring(parts: Parts) -> Ring:
     """A ring in its share."""
     count, take = (parts.given["switching"] - _PADDING) // 4, parts.slab.take
-    return Ring(take("switching", count, np.int32), take("switching", 4, np.int64))
+    return Ring(take("switching", count, np.int32), take("switching", STATE, np.int64))
 
 
 class Switching:

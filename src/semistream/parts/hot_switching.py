@@ -42,7 +42,8 @@ from semistream.parts.stream_table import StreamTable, count_waiting
 # positions in `costs`
 WAITING_COST, ROW_COST, WORD_COST, LEAST = 0, 1, 2, 3
 # positions in `Ring.state`
-FIRST, COUNT, SHORT, CYCLE = 0, 1, 2, 3
+FIRST, COUNT, SHORT_ROWS, SHORT_WORDS, CYCLE = 0, 1, 2, 3, 4
+STATE = 5
 REFUSED = NOBODY + 1  # `rows` of a record whose word is not collected any more
 _MOST_ROWS = 2**30
 _ENOUGH = 1 << 16  # how far waiting tuples are counted
@@ -50,7 +51,9 @@ _CYCLES = 10  # hits are counted for so many
 
 
 class Ring(NamedTuple):
-    """Records of words that are being collected; where the ring begins, how many there are, how often room was short, the cycle."""
+    """Records of words that are being collected; where the ring begins, how many there are, how often rows and words found no room,
+    and the cycle.
+    """
 
     records: I32
     state: I64
@@ -77,7 +80,7 @@ def begin(cache: HotCache, table: StreamTable, picks: I64, costs: F64, ring: Rin
         if most < 0:
             continue
         if cache.state[FREE_RECORD] < 0 or ring.state[COUNT] == size:
-            ring.state[SHORT] += 1
+            ring.state[SHORT_WORDS] += 1
             break
         record = open_record(cache, word, -1, most, ring.state[CYCLE])
         ring.records[(ring.state[FIRST] + ring.state[COUNT]) % size] = record
@@ -95,7 +98,7 @@ def collect(cache: HotCache, memory: Memory, rows: Picked, ring: Ring) -> None:
             continue
         too_many = -1 - cache.records[record, ROWS] >= cache.records[record, HITS]
         if too_many or not room(cache, memory, rows.row_at[i : i + 1]):
-            ring.state[SHORT] += 0 if too_many else 1
+            ring.state[SHORT_ROWS] += 0 if too_many else 1
             drop_rows(cache, memory, record)
             cache.records[record, HEAD] = -1
             cache.records[record, ROWS] = REFUSED

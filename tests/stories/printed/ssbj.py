@@ -109,7 +109,7 @@ class Ssbj:
             if key not in self.waiting:
                 continue
             self.told.pairs += [(name, label) for name in self.waiting[key]]
-            met += [f"{name}+{label}" for name in self.waiting[key]]
+            met.append(f"{','.join(shorten(self.waiting[key]).split())}+{label}")
             if self.cycle % 3 == 1:  # lines 28-29
                 self.s_count[key] = self.s_count.get(key, 0) + 1
             elif self.cycle % 3 == 2 and 2 not in self.repaired and self.worth(key):  # lines 30-36
