@@ -221,16 +221,36 @@ def test_the_only_tile_can_be_emptied():
     bench.check()
 
 
-def test_hits_count_from_the_moment_an_item_was_written_up_to_a_number_with_which_it_stays():
+def test_hits_count_from_the_moment_an_item_was_written():
     bench = Bench()
-    bench.keep([(1, [b"a"])])
-    entry = int(tile_cache.find(bench.cache, np.int64(1)))
-    bench.cache.entry[entry, tile_cache.WHAT] |= tile_cache.HITS_MOST - 2
-    bench.ask([1] * 9)
-    assert bench.cache.entry[entry, tile_cache.WHAT] & 0xFFFF == tile_cache.HITS_MOST
-    bench.check()
+    bench.keep([(1, [b"a"]), (2, [b"b"])])
+    bench.ask([1, 2])
+    assert bench.empty_oldest(0.01) == 2
+    bench.ask([2])
+    assert bench.empty_oldest(0.01) == 1
+    assert set(bench.known) == {2}
+
+
+def test_hits_are_counted_up_to_a_number_and_whoever_has_so_many_stays():
+    bench = Bench()
+    bench.keep([(1, [b"a"]), (2, [b"b"])])
+    bench.ask([1] * (int(tile_cache.HITS_MOST) + 9) + [2] * (int(tile_cache.HITS_MOST) - 1))
+    bench.check([1, 2])
+    assert bench.empty_oldest(1e9) == 2, "`check` has asked for both"
+    bench.ask([1] * int(tile_cache.HITS_MOST) + [2] * (int(tile_cache.HITS_MOST) - 1))
     assert bench.empty_oldest(1e9) == 1
-    assert bench.empty_oldest(0.0001) == 0
+    assert set(bench.known) == {1}
+
+
+def test_a_cleared_cache_knows_nothing_gives_its_tiles_back_and_can_be_filled_again():
+    bench = Bench()
+    bench.keep([(word, [b"x" * 50]) for word in range(8)])
+    tile_cache.clear(bench.cache, bench.pool)
+    bench.known = {}
+    bench.check(range(8))
+    bench.keep([(word, [b"y" * 50]) for word in range(8)])
+    assert len(bench.known) == 8
+    bench.check(range(8))
 
 
 def test_no_key_is_taken_in_when_as_many_are_held_as_may_be():

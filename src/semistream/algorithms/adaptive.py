@@ -96,13 +96,22 @@ class Adaptive:
         self._lookups = [Lookups.of(slab, tuples, tuples) for _ in range(parts.threads)]
         self._plenty = False  # of room: memory that nobody else wants may as well hold keys
         self._waiting_most = max(size.tiles, int(2 * parts.master_rows))
+        self._groups: deque[I64] = deque()  # of bins that are served while tuples are answered
         self._fits = size.hold(parts.master_rows)  # the whole master has room in the cache, and has not been read yet
 
     front: Front | None = None  # see `answer`
 
     def answer(self, block: Block, thread: int) -> Generator[Found, None, Block]:
-        """Answer what the cache knows, and tuples too wide to wait."""
-        self._binned.now = block.position + block.words.size  # the same in every thread
+        """Answer what the cache knows, and tuples too wide to wait; and all who wait, once a master that fits has been read."""
+        self._binned.now = block.position + block.words.size
+        if self._fits and self._binned.waiting >= max(1, self._reader.pages):  # a few tuples read a few pages
+            self._read_all()
+            if self._cache.complete:  # perhaps nobody ever causes an iteration again
+                self._groups = deque(self._binned.choose(1.0, self._binned.desks[0].picks.size))
+        return self._answer(block, thread)
+
+    def _answer(self, block: Block, thread: int) -> Generator[Found, None, Block]:
+        yield from self._serve(self._binned.desks[thread], self._groups)
         block = yield from self._cache.answer(block, self._lookups[thread])
         if (sizes := block.encoded.sizes) is None or not block.picks.size:
             return block
@@ -114,15 +123,8 @@ class Adaptive:
         return block
 
     def admit(self, block: Block) -> int:
-        """Take what has room, and is not to be answered by reading the whole master."""
-        if self._binned.waiting >= self._waiting_most or self._reads_all:
-            return 0
-        return self._binned.admit(block)
-
-    @property
-    def _reads_all(self) -> bool:
-        """Whether it is time to read a master that fits: as many wait as it has pages. A few tuples read a few pages."""
-        return self._fits and self._binned.waiting >= max(1, self._reader.pages)
+        """Take what has room."""
+        return 0 if self._binned.waiting >= self._waiting_most else self._binned.admit(block)
 
     def step(self) -> Iterator[Found]:
         """See `strands`."""
@@ -130,8 +132,6 @@ class Adaptive:
 
     def strands(self) -> list[Iterator[Found]]:
         """Serve the bins that have waited longest, each thread some of them."""
-        if self._reads_all:
-            self._read_all()
         self._plenty = int(self._tiles.state[tiles.FREE]) * 2 > self._tiles.link.size
         self._cache.review(_REVIEWED, self._hits_for_bytes(), self._binned.now)
         groups = deque(self._binned.choose(_SERVED_SHARE, self._binned.desks[0].picks.size))
@@ -149,7 +149,9 @@ class Adaptive:
     # ------------------------------------------------------------------------------------------------ what is kept
 
     def _served(self, load: Load, asked: I32, absent: I64) -> None:
-        """Keep the keys of a load for which the cache inequality holds."""
+        """Keep the keys of a load for which the cache inequality holds; a cache that holds all must not put anything out."""
+        if self._cache.complete:
+            return
         now, hits = self._binned.now, self._hits_for_bytes()
         least = 1 if self._plenty else self._least_asked(self._sizes.item_bytes + KEY_BYTES)
         self._cache.take_in(load, asked, least, hits, now)
