@@ -78,12 +78,8 @@ class Pending:
         """Tuples that wait."""
         return int(self.table.state[stream_table.PENDING])
 
-    def keys(self, word: int, names: list[str]) -> list[tuple[Any, ...]]:
-        """The different keys that wait on a word, for masters that look keys up by value."""
-        return self.keys_of([word], names)
-
     def keys_of(self, words: Iterable[int], names: list[str]) -> list[tuple[Any, ...]]:
-        """The different keys that wait on some words."""
+        """The different keys that wait on some words, for masters that look keys up by value."""
         return self.side.distinct(
             np.concatenate([NO_SLOTS, *(stream_table.chain_of(self.table, word) for word in words)]), names
         )

@@ -236,9 +236,9 @@ def test_waits_are_counted_in_stream_tuples():
 def test_the_keys_that_wait_on_a_word_are_named_once_each():
     bench = Bench(WITH_TEXT, heap_bytes=8.0)
     bench.admit([5, 5, 6, 5, 5], ["a", "b", "c", "a", None])
-    assert sorted(bench.pending.keys(5, ["text"]), key=str) == [("a",), ("b",), (None,)]
-    assert bench.pending.keys(6, ["text", "key"]) == [("c", 6)]
-    assert bench.pending.keys(7, ["text"]) == []
+    assert sorted(bench.pending.keys_of([5], ["text"]), key=str) == [("a",), ("b",), (None,)]
+    assert bench.pending.keys_of([6], ["text", "key"]) == [("c", 6)]
+    assert bench.pending.keys_of([7], ["text"]) == []
     assert sorted(bench.pending.keys_of([5, 7, 6], ["text"]), key=str) == [("a",), ("b",), ("c",), (None,)]
     assert bench.pending.keys_of([], ["text"]) == []
 

@@ -38,38 +38,19 @@ from threading import Lock
 import numpy as np
 
 from semistream.algorithms import adaptive_sizes as sizes
-from semistream.algorithms import hybridjoin, meshjoin
 from semistream.algorithms.adaptive_sizes import Sizes
+from semistream.algorithms.alone import Alone
 from semistream.algorithms.record import Algorithm, Parts
 from semistream.binned import Binned
-from semistream.budget import Share
 from semistream.desk import Desk
 from semistream.parts import tiles
 from semistream.parts.memory import I32, I64
-from semistream.protocols import Area, Found, Front, Load, Reader, Recipe
-from semistream.stream_rows import StreamRows, match_count
+from semistream.protocols import Found, Front, Load, Recipe
 from semistream.stream_side import Block
 from semistream.tile_front import KEY_BYTES, Lookups, TileFront, all_of
 
 _SERVED_SHARE = 0.25  # of the waiting tuples, in one iteration
 _REVIEWED = 1 / 4  # of the cache, in one iteration: an item is looked at about once while its bin fills
-
-
-def _other(reader: Reader) -> Algorithm:
-    """What serves masters that have no ranges to make bins of."""
-    return hybridjoin.ALGORITHM if reader.indexed else meshjoin.ALGORITHM
-
-
-def shares(reader: Reader, memory_bytes: int) -> list[Share]:
-    """Disk buffers and desks are asked for with the bins, since they are as many as there are threads."""
-    return [] if reader.word_order else _other(reader).shares(reader, memory_bytes)
-
-
-def waiting_shares(reader: Reader, rows: StreamRows, memory_bytes: int, threads: int) -> list[Share]:
-    """Room to work in for every thread; all the rest is one pool."""
-    if not reader.word_order:
-        return rows.shares(match_count(memory_bytes))
-    return sizes.shares_in_order(reader, rows, memory_bytes, threads)
 
 
 class Adaptive:
@@ -189,32 +170,9 @@ class Adaptive:
         self._cache.complete = keys == self._cache.keys and not reader.order.continues.any()
 
 
-class _Alone:
-    """A recipe without threads, where one with threads is expected."""
-
-    def __init__(self, recipe: Recipe) -> None:
-        self._recipe = recipe
-        self.patience, self.front, self.admit, self.step = recipe.patience, recipe.front, recipe.admit, recipe.step
-
-    @property
-    def area(self) -> Area:
-        """Where its tuples wait."""
-        return self._recipe.area
-
-    def answer(self, block: Block, thread: int) -> Generator[Found, None, Block]:
-        """What the recipe's front answers."""
-        if self.front is None:
-            return block
-        return (yield from self.front.answer(block))
-
-    def strands(self) -> list[Iterator[Found]]:
-        """One."""
-        return [self._recipe.step()]
-
-
 def build(parts: Parts) -> Recipe:
     """The recipe that suits the master."""
-    return Adaptive(parts) if parts.reader.word_order else _Alone(_other(parts.reader).build(parts))
+    return Adaptive(parts) if parts.reader.word_order else Alone(sizes.other(parts.reader).build(parts))
 
 
 ALGORITHM = Algorithm(
@@ -227,7 +185,7 @@ ALGORITHM = Algorithm(
     bound="at most as many loads as tuples wait",
     needs_index=False,
     build=build,
-    shares=shares,
-    waiting_shares=waiting_shares,
+    shares=sizes.shares,
+    waiting_shares=sizes.waiting_shares,
     threads=2,
 )

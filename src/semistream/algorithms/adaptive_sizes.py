@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from semistream.algorithms.record import Parts
+from semistream.algorithms import hybridjoin, meshjoin
+from semistream.algorithms.record import Algorithm, Parts
 from semistream.binned import bytes_of_bins
 from semistream.budget import Share
 from semistream.desk import Desk
 from semistream.parts import bins
 from semistream.protocols import Reader
-from semistream.stream_rows import StreamRows
+from semistream.stream_rows import StreamRows, match_count
 from semistream.tile_front import KEY_BYTES, Lookups, item_bytes_of, table_bytes
 
 CACHE_MOST = 7 / 8  # of the pool: somebody must be able to wait
@@ -22,8 +23,20 @@ _BINS_PER_TILE = 0.2  # a half-filled tile for every bin then wastes a tenth of 
 _LEAST_TILES, _LEAST_KEYS = 8, 16
 
 
-def shares_in_order(reader: Reader, rows: StreamRows, memory_bytes: int, threads: int) -> list[Share]:
-    """What is asked of the budget for a master in word order."""
+def other(reader: Reader) -> Algorithm:
+    """What serves masters that have no ranges to make bins of."""
+    return hybridjoin.ALGORITHM if reader.indexed else meshjoin.ALGORITHM
+
+
+def shares(reader: Reader, memory_bytes: int) -> list[Share]:
+    """Disk buffers and desks are asked for with the bins, since they are as many as there are threads."""
+    return [] if reader.word_order else other(reader).shares(reader, memory_bytes)
+
+
+def waiting_shares(reader: Reader, rows: StreamRows, memory_bytes: int, threads: int) -> list[Share]:
+    """Room to work in for every thread; all the rest is one pool."""
+    if not reader.word_order:
+        return rows.shares(match_count(memory_bytes))
     tuples, buffer_bytes = desk_tuples(memory_bytes), _buffer_bytes(reader, memory_bytes, threads)
     desk = Desk.bytes_of(tuples, asked_rows(buffer_bytes)) + Lookups.bytes_of(tuples, tuples)
     tile_bytes = _tile_bytes(rows, 0, 0)
