@@ -42,7 +42,6 @@ PAGE_BYTES = 16384  # the smallest disk buffers hold one page of this size, so t
 ROW_OVERHEAD_BYTES = 32  # of a row beside its text: the key's word, two cells, flags
 
 
-
 def hot_keys(cache: HotCache) -> str:
     """The keys of a hot cache, by their number of rows, and those whose rows are being collected. A key is its own word."""
     kept, said = cache.kept, []
