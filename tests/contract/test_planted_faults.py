@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from semistream import budget, columns, join, keys, stream_side
-from semistream.algorithms import blocks, hybridjoin_lwf, inlj, kept_blocks, meshjoin, partitioned_join, ssij
+from semistream.algorithms import blocks, hybridjoin_lwf, inlj, kept_blocks, meshjoin, partitioned_join, ssij, switching
 from semistream.algorithms.admission import Admission
 from semistream.algorithms.choice import OldestFirst
 from semistream.errors import NoProgress
@@ -387,7 +387,7 @@ def a_hit_waits_all_the_same(patch: Patch) -> None:
 
 def a_key_that_was_looked_up_stands_for_its_word(patch: Patch) -> None:
     start = Admission.__init__
-    patch.setattr(Admission, "__init__", lambda self, cache, least, is_whole: start(self, cache, least))
+    patch.setattr(Admission, "__init__", lambda self, cache, least, _whole, **more: start(self, cache, least, **more))
 
 
 def whoever_waits_alone_makes_a_word_absent(patch: Patch) -> None:
@@ -399,6 +399,17 @@ def whoever_waits_alone_makes_a_word_absent(patch: Patch) -> None:
         finish(self, word, max(waiting, 2))
 
     patch.setattr(Admission, "finish", sure)
+
+
+def a_key_answers_one_partition_too_early(patch: Patch) -> None:
+    """As printed, where some rows of a key are switched and others are not."""
+    start = switching.Switching.__init__
+
+    def hasty(self, *given):
+        start(self, *given)
+        self._begun = self._begun[: max(1, self._begun.size - 1)]
+
+    patch.setattr(switching.Switching, "__init__", hasty)
 
 
 STAGES = ("meshjoin", "hybridjoin")  # the others are made of these, and of parts with tests of their own
@@ -450,6 +461,10 @@ PLANTED = [
     Planted(a_hit_waits_all_the_same, again_and_again, into=("cachejoin", "cmeshjoin", "optimised_x_hybridjoin")),
     Planted(a_key_that_was_looked_up_stands_for_its_word, weak_hash_elsewhere, into=("cachejoin",)),
     Planted(whoever_waits_alone_makes_a_word_absent, again_and_again, into=("cachejoin",)),
+    Planted(a_key_answers_one_partition_too_early, again_and_again, into=("ssbj",)),
+    Planted(half_a_word_is_kept, again_and_again, into=("cachejoin_lwf",)),
+    Planted(a_hit_waits_all_the_same, again_and_again, into=("ssbj", "derakhshan")),
+    Planted(a_key_that_was_looked_up_stands_for_its_word, weak_hash_elsewhere, into=("derakhshan",)),
 ]
 
 

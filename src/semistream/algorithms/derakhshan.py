@@ -7,7 +7,7 @@ are thus finished out of order, and a buffer puts them in order again: a hit beh
 request serves many tuples, and who reads the output never sees a younger tuple before an older one.
 
     stream -> hot cache -- hit ---------------------------> reorder buffer -> output, in the order of arrival
-                  | miss   ^ rows that several of a batch wait for  ^
+                  | miss   ^ rows that a batch asked for            ^
                   v        |                                        |
               waiting queue -- full, or its head is old --> one batch of look-ups
 
@@ -16,7 +16,8 @@ lacks.
 
 Departures from the print, of which only a summary was to be had. The reorder buffer is bounded: when the oldest unfinished tuple holds back
 as many as it has room for, a batch is due, however small. A head that waited while eight times as many tuples arrived as can
-wait makes a batch due, too. Keys are cached with all their rows or not at all. In a database the request is one query for many keys, in a
+wait makes a batch due, too. Keys are cached with all their rows or not at all, as soon as they are asked
+for, and those with the fewest hits make room. In a database the request is one query for many keys, in a
 file all their pages in order, neighbours in one read (`inlj.py`).
 
 >>> import pyarrow as pa, semistream as ss, tempfile
@@ -34,10 +35,10 @@ from collections.abc import Generator, Iterator
 from dataclasses import replace
 
 from semistream.algorithms import cachejoin, inlj
-from semistream.algorithms.admission import Admission, worth_keeping
+from semistream.algorithms.admission import Admission
 from semistream.algorithms.record import Algorithm, Parts
 from semistream.budget import Share
-from semistream.hot_cache import ColdestVictim, row_cost
+from semistream.hot_cache import ColdestVictim
 from semistream.protocols import Found, Reader
 from semistream.stream_rows import StreamRows, match_count
 from semistream.stream_side import Block
@@ -65,9 +66,8 @@ class Derakhshan:
 
     def __init__(self, parts: Parts) -> None:
         self._cache = parts.hot_cache(ColdestVictim(), _WORDS_PER_ROW)
-        cached_bytes = row_cost(parts.master_codec, parts.master_row_bytes, _WORDS_PER_ROW)
-        least = worth_keeping(cached_bytes, parts.rows.slot_bytes())
-        keeper = Admission(self._cache, least, parts.reader.brings_all)
+        # batches may be small, however much is asked for: whatever comes is kept, and hits say what stays
+        keeper = Admission(self._cache, 1.0, parts.reader.brings_all, absent=1)
         self._batches = inlj.Inlj(replace(parts, keeper=keeper))
         self.area = self._pending = self._batches.area
 
@@ -100,7 +100,7 @@ ALGORITHM = Algorithm(
     paper="Derakhshan, Sattar, Stantic 2013",
     next_page="those of all keys that wait, as one batch",
     leaves="tuples whose key is cached, at once; others with their batch; output stays in order",
-    keeps="rows that many tuples of a batch wait for; those with the fewest hits make room",
+    keeps="rows that were asked for; those with the fewest hits make room",
     bound="eight tables full of arrivals",
     needs_index=True,
     build=Derakhshan,

@@ -110,8 +110,11 @@ class Inlj:
         for load in self._marked():
             yield from self._pending.claim(load)
             yield from self._server.serve_open(load)
-        while self._keeps and self._pending.waiting:  # the keeper wants to know whom the master lacks
-            yield from self._pending.leave_words(self._pending.oldest_words(_LOOK_UPS))
+        absent = self._pending.waiting if self._keeps else 0  # the keeper wants to know whom the master lacks
+        while absent > 0:
+            words = self._pending.oldest_words(_LOOK_UPS)
+            yield from self._pending.leave_words(words)
+            absent -= max(1, words.size)
         yield from self._pending.leave_oldest(self._pending.waiting)
 
     def _look_up(self, words: I64) -> Iterator[Load]:
