@@ -167,7 +167,8 @@ class Pending:
                 self._showing.piece(picked, load.open_words, more)
             picked = probing.closed(picked, load.open_words)
             if carried is not None and not (picked.words.size and picked.words[0] == carried):
-                yield from self._let_go(carried)
+                head = stream_table.detach_word(self.table, carried)  # its tuples have seen its rows in pieces before
+                yield from self.leave_chains(np.array([head] if head >= 0 else [], np.int64))
             cursor = np.array([0, -1, 0], np.int64)
             while cursor[0] < picked.words.size:
                 cursor[2] = 0
@@ -221,7 +222,8 @@ class Pending:
             count -= gone.size
 
     def _pairs(self, count: int) -> Found:
-        return Found(self.side, *(array[:count] for array in self._found), NO_SLOTS)
+        words, row_at, heap_at = (array[:count] for array in self._found)
+        return Found(self.side, words, row_at, heap_at, NO_SLOTS)
 
     def leave_absent(self, heads: I64) -> Iterator[Found]:
         """The tuples of detached chains leave: the master lacks their words."""
