@@ -227,7 +227,7 @@ def test_keys_that_come_again_and_again_are_answered_as_the_first_time(kind, alg
     )
     asked = pa.array([(0, 1, 2, 3, 5, 6, 11, 4 if at % 7 == 0 else 2)[at % 8] for at in range(1000)], pa.int64())
     stream = stream_table({"key0": asked})
-    items = cut(stream, [40, None, None, 200, *([None] * 30), 300, None])
+    items = cut(stream, [40, 20, None, None, 180, *([None] * 30), 300, None])
     case = Case({}, stream, items, table, "key0", ["key0"], options={"how": "left"})
     case = as_sqlite_keeps(case) if kind == "sqlite" else case
     with opened_master(kind, case.master, case.master_key) as master:
@@ -520,7 +520,9 @@ def test_the_same_input_gives_the_same_output_and_counters(kind, algorithm):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("algorithm", [name for name, record in ALGORITHMS.items() if record.capabilities["threads"] > 1])
+@pytest.mark.parametrize(
+    "algorithm", [name for name, record in ALGORITHMS.items() if record.capabilities["threads"] > 1]
+)
 @pytest.mark.parametrize("how", HOWS)
 def test_several_threads_give_the_rows_that_one_gives(how, algorithm, monkeypatch):
     """With blocks, tables and bins in which there is work for all of them."""
