@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -123,6 +124,18 @@ _LOW = np.uint64(0xFFFFFFFF)
 
 
 @kernel
+def _products(part: NDArray[np.uint64]) -> tuple[np.uint64, np.uint64]:
+    """Sums of the lower and of the upper halves of the products."""
+    low, high = np.uint64(0), np.uint64(0)
+    for i in range(part.size):
+        left, right = (part[i] & _LOW) + _KEY_LOW[i], (part[i] >> _HALF) + _KEY_HIGH[i]
+        product = (left & _LOW) * (right & _LOW)
+        low += product & _LOW
+        high += product >> _HALF
+    return low, high
+
+
+@kernel
 def sum_of(words: NDArray[np.uint64]) -> np.uint64:
     """Checksum of 64-bit words: the sum of products of their halves, each half plus a key of its place (the NH family of hashes).
 
@@ -131,17 +144,22 @@ def sum_of(words: NDArray[np.uint64]) -> np.uint64:
     """
     total_low, total_high = np.uint64(words.size), np.uint64(0)
     for start in range(0, words.size, _KEY_LOW.size):
-        part = words[start : start + _KEY_LOW.size]
-        low, high = np.uint64(0), np.uint64(0)
-        for i in range(part.size):
-            left, right = (part[i] & _LOW) + _KEY_LOW[i], (part[i] >> _HALF) + _KEY_HIGH[i]
-            product = (left & _LOW) * (right & _LOW)
-            low += product & _LOW
-            high += product >> _HALF
+        low, high = _products(words[start : start + _KEY_LOW.size])
         # parts are told apart by what came before them
         total_low = (total_low & _LOW) * _KEY_LOW[1] ^ (total_low >> _HALF) ^ low
         total_high = (total_high & _LOW) * _KEY_HIGH[1] ^ (total_high >> _HALF) ^ high
     return total_low ^ (total_high << _HALF) ^ (total_high >> _HALF)
+
+
+def _products_of_arrays(part: NDArray[np.uint64]) -> tuple[np.uint64, np.uint64]:
+    """Sums of the lower and of the upper halves of the products. This form is for kernels that run as plain Python: no loop over words."""
+    left, right = (part & _LOW) + _KEY_LOW[: part.size], (part >> _HALF) + _KEY_HIGH[: part.size]
+    products = (left & _LOW) * (right & _LOW)
+    return (products & _LOW).sum(), (products >> _HALF).sum()
+
+
+if numba.config.DISABLE_JIT:
+    _products = _products_of_arrays
 
 
 @kernel
