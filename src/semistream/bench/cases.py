@@ -84,7 +84,7 @@ PRESETS = {
     preset.name: preset
     for preset in (
         Preset("smoke", _ALL[:2], 2, 20_000, 10_000, 4, 2, 4, 0.1, 2, parse_bytes("2MB"), 1, 120),
-        Preset("quick", _QUICK, 2, 2_000_000, 1_000_000, 6, 3, 4, 3.0, 2, parse_bytes("50MB"), 3, 180),
+        Preset("quick", _QUICK, 1, 2_000_000, 1_000_000, 6, 3, 4, 3.0, 2, parse_bytes("50MB"), 3, 180),
         Preset("full", _ALL, len(_ALL), 2_000_000, 1_000_000, 12, 6, 10, 20.0, 12, parse_bytes("50MB"), 5, 600),
     )
 }
