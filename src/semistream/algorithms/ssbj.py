@@ -24,7 +24,8 @@ another will come. The cache has a fixed share of the memory: when what the ineq
 
 >>> import pyarrow as pa, semistream as ss, tempfile
 >>> folder = tempfile.mkdtemp() + "/colours.master"
->>> master = ss.build_master(folder, pa.table({"id": [1, 2, 2], "colour": ["red", "green", "blue"]}), key="id", layout="heap")
+>>> rows = pa.table({"id": [1, 2, 2], "colour": ["red", "green", "blue"]})
+>>> master = ss.build_master(folder, rows, key="id", layout="heap")
 >>> join = ss.Join(master, on="id", algorithm="ssbj", memory="1MB", how="left")
 >>> pa.Table.from_batches(join([pa.record_batch({"id": [2, 9]})])).sort_by("colour").to_pylist()
 [{'id': 2, 'colour': 'blue'}, {'id': 2, 'colour': 'green'}, {'id': 9, 'colour': None}]
