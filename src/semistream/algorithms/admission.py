@@ -51,6 +51,8 @@ class Admission:
 
     def collect(self, word: int, rows: Picked, waiting: int) -> None:
         """Rows of a word that lie on several pages are collected, if at least the first of them is worth it."""
+        if not rows.words.size:
+            return
         first = word not in self._seen
         self._seen.add(word)
         if first and self._is_whole(word) and waiting >= self.least and self.cache.begin(word, waiting):
