@@ -11,60 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from threading import Lock
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from semistream.budget import Slab
-from semistream.parts import bins, page, page_search, tiles, waits
+from semistream.desk import Desk
+from semistream.parts import bins, page, page_search, tiles
 from semistream.parts.memory import I32, I64
-from semistream.protocols import Buffer, Found, Load, Order, Reader
-from semistream.stream_rows import SETTLING_BYTES, StreamRows
+from semistream.protocols import Found, Load, Order, Reader
+from semistream.stream_rows import StreamRows
 from semistream.stream_side import NO_SLOTS, Block, Side, Waiting
 
-_ASKED_BYTES = 4
 # told of a load, how often each of its rows was asked for, and words that were asked for and that it lacks
 Served: TypeAlias = Callable[[Load, I32, I64], None]
-
-
-class Desk(NamedTuple):
-    """One thread's room for serving: the disk buffer, lists of tuples, pages and pairs."""
-
-    buffer: Buffer
-    picks: I64
-    words: I64
-    pages: I64
-    order: I64
-    starts: I64
-    absent: I64
-    pairs: page_search.Pairs
-    asked: I32
-    wait_histogram: I64
-    longest: I64
-
-    @classmethod
-    def of(cls, slab: Slab, buffer: Buffer, tuples: int, asked: int) -> Desk:
-        """A desk for so many tuples and, in a load, so many rows."""
-        lists = [slab.take("desks", tuples, np.int64) for _ in range(9)]
-        slab.charge("desks", SETTLING_BYTES * tuples)
-        return cls(
-            buffer=buffer,
-            picks=lists[0],
-            words=lists[1],
-            pages=lists[2],
-            order=lists[3],
-            starts=lists[4],
-            absent=lists[5],
-            pairs=page_search.Pairs(*lists[6:9]),
-            asked=slab.take("desks", asked, np.int32),
-            wait_histogram=np.zeros(waits.BUCKETS, np.int64),
-            longest=np.zeros(1, np.int64),
-        )
-
-    @staticmethod
-    def bytes_of(tuples: int, asked: int) -> int:
-        """What `of` takes."""
-        return tuples * (9 * 8 + SETTLING_BYTES) + asked * _ASKED_BYTES + 10 * 64
 
 
 class Binned:

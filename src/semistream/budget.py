@@ -19,6 +19,7 @@ from semistream.parts.memory import Memory, view
 from semistream.units import format_bytes
 
 _LINE = 64
+_PRIVATE = hasattr(mmap, "MAP_PRIVATE")
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,9 @@ class Slab:
         self.total_bytes = total_bytes
         self.bytes_by_part: dict[str, int] = {}
         self._used = 0
-        block = mmap.mmap(-1, max(_padded(total_bytes), mmap.PAGESIZE))
+        size = max(_padded(total_bytes), mmap.PAGESIZE)
+        # private: shared memory gets no huge pages
+        block = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) if _PRIVATE else mmap.mmap(-1, size)
         if hasattr(mmap, "MADV_HUGEPAGE"):
             block.madvise(
                 mmap.MADV_HUGEPAGE

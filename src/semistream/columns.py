@@ -77,6 +77,16 @@ def from_cells(kind: pa.DataType, rows: int, ends: NDArray[np.signedinteger], da
     return restore(array if stored == plain else array.cast(plain), kind)
 
 
+def new_bytes(size: int) -> tuple[pa.Buffer, U8]:
+    """Memory for a column that leaves with the caller, from Arrow's pool, and as an array.
+
+    The pool keeps what comes back: with several batches alive, numpy's memory went back to the system between two batches, and touching it
+    anew took longer than filling it.
+    """
+    buffer = pa.allocate_buffer(max(size, 8))
+    return buffer, np.frombuffer(buffer, np.uint8)
+
+
 def refuse_schema(expected: pa.Schema, came: pa.Schema, position: int) -> NoReturn:
     """The stream's schema changed under way."""
     changed = [f"{f.name} {f.type}" for f in came if f not in list(expected)] or came.names

@@ -60,7 +60,7 @@ class Join:
         self,
         master: Master,
         on: plan.On,
-        algorithm: str = "hybridjoin",
+        algorithm: str = "adaptive",
         memory: int | str = "64MB",
         how: str = "inner",
         columns: plan.Chosen = None,

@@ -16,9 +16,10 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from semistream.counts import Counts
 from semistream.parts.memory import I64
 from semistream.protocols import Found
-from semistream.settle import Counts, Settler
+from semistream.settle import Settler
 
 Batch: TypeAlias = tuple[pa.RecordBatch | None, I64]
 _QUEUED = 2
@@ -30,7 +31,7 @@ class Lanes:
     def __init__(self, settlers: Sequence[Settler]) -> None:
         self.settlers = settlers
         self._pool = ThreadPoolExecutor(len(settlers) - 1, "semistream") if len(settlers) > 1 else None
-        self._finished: queue.Queue[Batch] = queue.Queue(_QUEUED)
+        self._finished: queue.Queue[Batch | None] = queue.Queue(_QUEUED)
         self._stop = False
 
     @property
@@ -50,47 +51,65 @@ class Lanes:
             for strand, settler in zip(strands[1:], self.settlers[1:], strict=False)
         ]
         try:
-            first = yield from self._with_queue(_settled(strands[0], self.settlers[0]))
-            yield from self._drained(others)
+            first = yield from self._with_queue(_settled(strands[0], self.settlers[0]), others)
         except BaseException:
             self._abandon(others)
             raise
         return [first, *(other.result() for other in others)]
 
-    def _with_queue(self, batches: Generator[Batch, None, Any]) -> Generator[Batch, None, Any]:
-        """Our own batches, and what other threads have finished meanwhile."""
+    def _with_queue(
+        self, batches: Generator[Batch, None, Any], others: list[Future[Any]]
+    ) -> Generator[Batch, None, Any]:
+        """Our own batches, and those that other threads finish meanwhile and afterwards."""
+        running, returned = len(others), None
         while True:
             try:
                 yield next(batches)
             except StopIteration as end:
-                return end.value
+                returned = end.value
+                break
             while not self._finished.empty():
-                yield self._finished.get()
-
-    def _drained(self, others: list[Future[Any]]) -> Iterator[Batch]:
-        """What other threads still finish."""
-        while not (all(other.done() for other in others) and self._finished.empty()):
-            try:
-                yield self._finished.get(timeout=0.01)
-            except queue.Empty:
-                continue
+                batch = self._finished.get()
+                if batch is not None:
+                    yield batch
+                running -= batch is None
+        while running:
+            batch = self._finished.get()
+            if batch is not None:
+                yield batch
+            running -= batch is None
+        return returned
 
     def _follow_apart(self, strand: Iterator[Found], settler: Settler) -> Any:
-        batches = _settled(strand, settler)
-        while True:
+        """Follow a strand in this thread; a None in the queue says that it has ended, however it did."""
+        batches = _settled(self._until_stopped(strand), settler)
+        try:
+            while True:
+                try:
+                    batch = next(batches)
+                except StopIteration as end:
+                    return end.value
+                self._put(batch)
+        finally:
+            self._put(None)
+
+    def _until_stopped(self, strand: Iterator[Found]) -> Generator[Found, None, Any]:
+        """A strand, which may go on for long without a batch."""
+        while not self._stop:
             try:
-                batch = next(batches)
+                found = next(strand)
             except StopIteration as end:
                 return end.value
-            while not self._stop:
-                try:
-                    self._finished.put(batch, timeout=0.1)
-                    break
-                except queue.Full:
-                    continue
-            if self._stop:
-                batches.close()
-                return None
+            yield found
+
+    def _put(self, batch: Batch | None) -> None:
+        """Hand a batch over as soon as there is room, unless nobody wants it any more."""
+        while not self._stop:
+            try:
+                self._finished.put(batch, timeout=0.1)
+            except queue.Full:
+                continue
+            return
 
     def _abandon(self, others: list[Future[Any]]) -> None:
         """The join ends before its stream: let other threads come to rest."""

@@ -19,9 +19,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from semistream import columns
 from semistream.budget import Slab
 from semistream.parts import probing, queue_mark, row_heap, slots, stream_table, waits
 from semistream.parts.memory import I64
@@ -48,19 +46,8 @@ class Pending:
         self.codec, self._memory, self._row_width = rows.codec, slab.memory, row_width
         take = slab.take
         self.slots = rows.slots_in(given_bytes)
-        entries, record_bytes = stream_table.entries_for(self.slots), rows.record_bytes()
-        at = slab.place("stream table", self.slots * record_bytes)
-        records = slab.memory.b1[at:][: self.slots * record_bytes]
-        self.records = slots.Slots(
-            records.view(np.int32).reshape(self.slots, -1), records.view(np.int64).reshape(self.slots, -1)
-        )
-        self.table = stream_table.StreamTable(
-            tag=take("stream table", entries, np.uint8),
-            entry_word=take("stream table", entries, np.int64),
-            entry_head=take("stream table", entries, np.int32),
-            slots=self.records,
-            state=take("stream table", 4, np.int64),
-        )
+        at, self.table = rows.new_table(slab, self.slots)
+        self.records = self.table.slots
         self._ends = take("stream table", 2, np.int64)
         self._ends[:] = -1
         heap = slots.HEAP if rows.codec.cells else -1
@@ -78,7 +65,7 @@ class Pending:
         self._heads, self._gone = (take("matches", matches, np.int64) for _ in range(2))
         self._showing = Showing(keeper, self.table, self._found, self._heads) if keeper is not None else None
         slab.charge("matches", SETTLING_BYTES * matches)
-        self.refill = max(1, min(_REFILL_ROWS, self.slots // 16))
+        self.refill = max(1, min(_REFILL_ROWS, self.slots // 48))
         self.admitted = NO_SLOTS  # slots of the latest admission
         self.mark: I64 | None = None  # a place in the arrival queue that somebody wants to be kept
         self.now = 0  # stream position: tuples that came before this one
@@ -91,16 +78,11 @@ class Pending:
         """Tuples that wait."""
         return int(self.table.state[stream_table.PENDING])
 
-    def keys(self, word: int, names: list[str]) -> list[tuple[Any, ...]]:
-        """The different keys that wait on a word, for masters that look keys up by value."""
-        return self.keys_of([word], names)
-
     def keys_of(self, words: Iterable[int], names: list[str]) -> list[tuple[Any, ...]]:
-        """The different keys that wait on some words."""
-        chain = np.concatenate([NO_SLOTS, *(stream_table.chain_of(self.table, word) for word in words)])
-        arrays = self.codec.unpack(self._memory, *self.side.places(chain), names)
-        waiting = pa.table([columns.plain_array(array) for array in arrays], names=names)
-        return [tuple(row.values()) for row in waiting.group_by(names).aggregate([]).to_pylist()]
+        """The different keys that wait on some words, for masters that look keys up by value."""
+        return self.side.distinct(
+            np.concatenate([NO_SLOTS, *(stream_table.chain_of(self.table, word) for word in words)]), names
+        )
 
     def oldest(self) -> int:
         """Slot of the tuple that has waited longest, or -1."""
@@ -181,7 +163,8 @@ class Pending:
                 self._showing.piece(picked, load.open_words, more)
             picked = probing.closed(picked, load.open_words)
             if carried is not None and not (picked.words.size and picked.words[0] == carried):
-                yield from self._let_go(carried)
+                head = stream_table.detach_word(self.table, carried)  # its tuples have seen its rows in pieces before
+                yield from self.leave_chains(np.array([head] if head >= 0 else [], np.int64))
             cursor = np.array([0, -1, 0], np.int64)
             while cursor[0] < picked.words.size:
                 cursor[2] = 0
@@ -206,14 +189,7 @@ class Pending:
 
     def leave_word(self, word: int) -> Iterator[Found]:
         """The tuples of a word leave, matched or not: all its rows have been probed."""
-        if self._showing is not None:
-            self._showing.finish(word)
-        yield from self._let_go(word)
-
-    def _let_go(self, word: int) -> Iterator[Found]:
-        head = stream_table.detach_word(self.table, word)
-        if head >= 0:
-            yield from self.leave_chains(np.array([head], np.int64))
+        yield from self.leave_words(np.array([word], np.int64))
 
     def leave_words(self, words: I64) -> Iterator[Found]:
         """The tuples of some words leave, matched or not: all their rows have been probed."""
@@ -242,9 +218,8 @@ class Pending:
             count -= gone.size
 
     def _pairs(self, count: int) -> Found:
-        return Found(
-            self.side, self._found.words[:count], self._found.row_at[:count], self._found.heap_at[:count], NO_SLOTS
-        )
+        words, row_at, heap_at = (array[:count] for array in self._found)
+        return Found(self.side, words, row_at, heap_at, NO_SLOTS)
 
     def leave_absent(self, heads: I64) -> Iterator[Found]:
         """The tuples of detached chains leave: the master lacks their words."""

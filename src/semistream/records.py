@@ -7,7 +7,6 @@ collects rows from anywhere back into Arrow columns. Stream rows, master pages a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,19 +17,7 @@ from semistream import columns, kinds
 from semistream.errors import ColumnError
 from semistream.parts import rows
 from semistream.parts.memory import I64, U8, Memory, view
-
-
-@dataclass(frozen=True)
-class StoredColumn:
-    """One column's place in a row. `null_bit` 0 means that the column is never missing."""
-
-    name: str
-    type: pa.DataType
-    size: int
-    is_cell: bool
-    offset: int
-    null_at: int
-    null_bit: int
+from semistream.row_plan import StoredColumn, alignment, plan_row
 
 
 class Encoded(NamedTuple):
@@ -46,13 +33,13 @@ class RowCodec:
 
     def __init__(self, schema: pa.Schema, in_words: str | None = None) -> None:
         self.schema = schema
-        self.columns = _plan(schema, in_words)
+        self.columns = plan_row(schema, in_words)
         self.by_name = {column.name: column for column in self.columns}
         nullable = [column for column in self.columns if column.null_bit]
         self.nulls_at = min((column.null_at for column in nullable), default=0)
         self.null_bytes = -(-len(nullable) // 8)
         fixed_end = max((column.offset + column.size for column in self.columns), default=0)
-        align = max([_alignment(column.size) for column in self.columns], default=1)
+        align = max([alignment(column.size) for column in self.columns], default=1)
         self.align = align
         self.width = -(-max(fixed_end, self.nulls_at + self.null_bytes) // align) * align
         self.cells = [column for column in self.columns if column.is_cell]
@@ -131,9 +118,10 @@ class Stage:
         """Take memory for `room` rows and so many bytes of every cell column."""
         self.room, self.rows, self._cell_room = room, 0, cell_room
         places = np.cumsum([0] + [-(-int(size) * room // 64) * 64 for size in self._fixed.size]).astype(np.int64)
-        self._target = rows.Target(view(np.empty(int(places[-1]) + 8, np.uint8)[: int(places[-1])]), places[:-1])
-        self._ends = [np.zeros(room + 1, kinds.offset_dtype(column.type)) for column in self.cells]
-        self._data = [np.empty(int(size) or 1, np.uint8) for size in cell_room]
+        self._block, block = columns.new_bytes(int(places[-1]))
+        self._target = rows.Target(view(block), places[:-1])
+        self._ends = [_new_ends(room, column) for column in self.cells]
+        self._data = [columns.new_bytes(int(size))[1] for size in cell_room]
         self._valid: dict[str, U8] = {}
 
     def fits(self, count: int, cell_bytes: I64) -> bool:
@@ -211,11 +199,10 @@ class Stage:
         block = self._target.memory.b1
         # a batch keeps its whole block alive: a few rows must not hold room for thousands
         sparse = 2 * count < self.room
-        whole = pa.py_buffer(block)
         for column, bare in zip(self.columns, self._bare, strict=True):
             valid = self._valid.get(column.name)
             if bare and column.size and valid is None and not sparse:
-                values = whole.slice(int(self._target.column_at[fixed]), count * column.size)
+                values = self._block.slice(int(self._target.column_at[fixed]), count * column.size)
                 arrays.append(pa.Array.from_buffers(column.type, count, [None, values], 0))
                 fixed += 1
             elif column.is_cell:
@@ -232,27 +219,12 @@ class Stage:
             else:
                 arrays.append(columns.from_fixed(column.type, count, columns.NO_BYTES, valid))
         self.room = self.rows = 0
-        del self._target, self._ends, self._data, self._valid
+        del self._block, self._target, self._ends, self._data, self._valid
         return arrays
 
 
-def _alignment(size: int) -> int:
-    return next(align for align in (8, 4, 2, 1) if size % align == 0) if size else 1
-
-
-def _plan(schema: pa.Schema, in_words: str | None) -> list[StoredColumn]:
-    """Wide columns first, so that all are aligned without gaps; null bits last."""
-    shapes = [kinds.shape_of(field.type, field.name) for field in schema]
-    shapes = [kinds.Shape(0, False) if f.name == in_words else shape for f, shape in zip(schema, shapes, strict=True)]
-    # a cell is two 4-byte numbers
-    order = sorted(range(len(shapes)), key=lambda i: -_alignment(4 if shapes[i].is_cell else shapes[i].size))
-    offsets, end = {}, 0
-    for i in order:
-        offsets[i] = end
-        end += shapes[i].size
-    planned, bits = [], 0
-    for i, (field, shape) in enumerate(zip(schema, shapes, strict=True)):
-        null_at, null_bit = (end + bits // 8, 1 << bits % 8) if field.nullable else (0, 0)
-        bits += 1 if field.nullable else 0
-        planned.append(StoredColumn(field.name, field.type, shape.size, shape.is_cell, offsets[i], null_at, null_bit))
-    return planned
+def _new_ends(room: int, column: StoredColumn) -> NDArray[np.signedinteger]:
+    kind = kinds.offset_dtype(column.type)
+    ends = columns.new_bytes((room + 1) * np.dtype(kind).itemsize)[1].view(kind)
+    ends[0] = 0
+    return ends

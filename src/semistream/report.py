@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from semistream.counts import Counts
 from semistream.parts import waits
 from semistream.protocols import Area, Reader
-from semistream.settle import Counts
 
 
 def empty_report(algorithm: str, memory_bytes: int) -> dict[str, Any]:

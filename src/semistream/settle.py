@@ -10,13 +10,13 @@ join type only, and is decided here, so no recipe knows of join types:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from semistream import arranging, kinds
+from semistream.counts import Counts
 from semistream.errors import BudgetError
 from semistream.parts import rows as row_kernels
 from semistream.parts.memory import I64, U8, Memory
@@ -32,22 +32,6 @@ _BATCH_BYTES = (
 )  # an output batch is closed at this size: larger ones gain nothing, and wide rows may take all there is
 _ANY = 1 << 40
 _FEW = 256  # rows: to copy fewer is not worth a call of its own
-
-
-@dataclass(slots=True)
-class Counts:
-    """What came in and what left."""
-
-    tuples_in: int = 0
-    finished: int = 0
-    rows_out: int = 0
-    matched: int = 0
-    unmatched: int = 0
-    pairs_refused: int = 0
-
-    def __add__(self, other: Counts) -> Counts:
-        """Both together."""
-        return Counts(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
 
 
 class Settler:
@@ -207,7 +191,7 @@ class Settler:
         if rows > 1 and (needed > self._batch_bytes or rows > self._most_rows):
             return False
         if needed > self._staging_bytes:
-            smallest = self._memory.b1.size + 16 * (needed - self._staging_bytes)
+            smallest = int(1.1 * self._memory.b1.size * needed / self._staging_bytes)  # this share of it was enough
             raise BudgetError(
                 f"output: one row takes {needed} bytes and {self._staging_bytes} are set aside for output; drop wide columns, or give "
                 f"the join {smallest} bytes",

@@ -105,3 +105,9 @@ def check_budget(master: Master, options: Options, stream: pa.Schema | None = No
         share_out(reader, options, rows)
     finally:
         reader.close()
+
+
+def heap_bytes_of(codec: RowCodec, sample: pa.RecordBatch) -> float:
+    """Average bytes of variable length in the rows of a sample."""
+    sizes = codec.encode(sample).sizes
+    return float(sizes.mean()) if sizes is not None and sizes.size else CELL_GUESS_BYTES * len(codec.cells)

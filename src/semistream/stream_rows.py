@@ -5,9 +5,12 @@ from __future__ import annotations
 from math import ceil
 from typing import NamedTuple
 
-from semistream.budget import Share
+import numpy as np
+
+from semistream.budget import Share, Slab
 from semistream.errors import BudgetError
 from semistream.parts import row_heap, slots, stream_table
+from semistream.parts.stream_table import StreamTable
 from semistream.records import RowCodec
 
 PAIR_BYTES = 8 * 8  # the lists of picked rows, found pairs, leaving chains and leaving tuples
@@ -55,6 +58,19 @@ class StreamRows(NamedTuple):
         """Bytes a waiting tuple costs, everything counted."""
         heap = (self.heap_bytes + 8 + row_heap.RECORD_BYTES) * _HEAP_SLACK if self.codec.cells else 0
         return self.record_bytes() + stream_table.ENTRIES_PER_SLOT * stream_table.ENTRY_BYTES + heap
+
+    def new_table(self, slab: Slab, count: int) -> tuple[int, StreamTable]:
+        """Where the records of so many slots begin, and an empty stream table over them (`reset` it once all its parts are there)."""
+        at = slab.place("stream table", count * self.record_bytes())
+        records = slab.memory.b1[at:][: count * self.record_bytes()]
+        entries, take = stream_table.entries_for(count), slab.take
+        return at, StreamTable(
+            tag=take("stream table", entries, np.uint8),
+            entry_word=take("stream table", entries, np.int64),
+            entry_head=take("stream table", entries, np.int32),
+            slots=slots.Slots(records.view(np.int32).reshape(count, -1), records.view(np.int64).reshape(count, -1)),
+            state=take("stream table", 4, np.int64),
+        )
 
     def shares(self, matches: int) -> list[Share]:
         """What waiting tuples ask of the budget."""

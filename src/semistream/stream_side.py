@@ -5,10 +5,12 @@ Settling does not care which: it asks either for stamps, words, cells and column
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import pyarrow as pa
 
+from semistream import columns
 from semistream.parts.memory import I64, U8, Memory
 from semistream.parts.words import KeyPlaces, RowSide, same_keys, same_plain_keys
 from semistream.records import Encoded, RowCodec, Stage
@@ -98,6 +100,12 @@ class Waiting:
         """Where the rows of tuples lie, and their heap bases."""
         row_at = self._at + self._row_offset + picks * self._record_bytes
         return row_at, self._records[picks, self._heap] if self._heap >= 0 else NO_SLOTS
+
+    def distinct(self, picks: I64, names: list[str]) -> list[tuple[Any, ...]]:
+        """The different values that tuples have in some columns."""
+        arrays = self._codec.unpack(self._memory, *self.places(picks), names)
+        waiting = pa.table([columns.plain_array(array) for array in arrays], names=names)
+        return [tuple(row.values()) for row in waiting.group_by(names).aggregate([]).to_pylist()]
 
     def cell_bytes(self, stage: Stage, picks: I64) -> I64:
         """See `Side`."""

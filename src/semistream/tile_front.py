@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from semistream.budget import Slab
-from semistream.parts import tile_cache, tiles
+from semistream.parts import tile_cache, tile_items, tiles
 from semistream.parts.memory import I32, I64, Memory
 from semistream.protocols import Buffer, Found, Load, Order
 from semistream.records import RowCodec
@@ -59,9 +59,10 @@ class TileFront:
         keys: int,
         tiles_most: int,
         chosen: int,
+        pairs: int,
         lock: threading.Lock,
     ) -> None:
-        """At most `keys` keys, in at most `tiles_most` tiles; `chosen` keys are taken in at once."""
+        """At most `keys` keys, in at most `tiles_most` tiles; `chosen` keys are taken in at once, and `pairs` fit a thread's `Lookups`."""
         self._memory: Memory = slab.memory
         self._tiles, self._lock = pool, lock
         self.keys_most = keys
@@ -75,10 +76,11 @@ class TileFront:
         tile_cache.reset(self.cache, tiles_most)
         self._tile_bytes = int(pool.state[tiles.BYTES])
         self._scratch = slab.place("hot cache", self._tile_bytes)
-        self._chosen = tile_cache.Chosen(*(slab.take("hot cache", chosen, np.int64) for _ in range(4)))
-        self.shape = tile_cache.Shape(codec.width, np.array([column.offset for column in codec.cells], np.int64))
+        self._chosen = tile_items.Chosen(*(slab.take("hot cache", chosen, np.int64) for _ in range(4)))
+        cells = np.array([column.offset for column in codec.cells], np.int64)
+        self.shape = tile_items.Shape(codec.width, cells, min(pairs, tile_cache.ROWS_MOST))
         self.complete = False  # all of the master lies here: who is not found is absent
-        self.hits = self.taken_in = self.put_out = 0
+        self.taken_in = self.put_out = 0
 
     @property
     def keys(self) -> int:
@@ -105,7 +107,6 @@ class TileFront:
                 cursor[1:3] = 0
                 tile_cache.answer(self.cache, block.words, part, self.shape.width, cursor, answers)
                 pairs, done = int(cursor[1]), int(cursor[2])
-                self.hits += done
                 if done:
                     found = answers.picks[:pairs], answers.row_at[:pairs], answers.heap_at[:pairs]
                     yield Found(block, *found, answers.done[:done])
@@ -123,7 +124,7 @@ class TileFront:
         cursor, seen = np.zeros(2, np.int64), 0
         while cursor[0] < load.page_at.size:
             with self._lock:
-                count = tile_cache.choose(
+                count = tile_items.choose(
                     self._memory, load.page_at, self.shape.width, asked, least, cursor, self._chosen
                 )
                 seen += count
@@ -145,10 +146,10 @@ class TileFront:
 
     def _keep(self, count: int, hits_for_bytes: float, now: int) -> bool:
         """Take the chosen keys in, emptying the oldest tiles as need be; False: there is no room for all of them."""
-        chosen = tile_cache.Chosen(*(array[:count] for array in self._chosen))
+        chosen = tile_items.Chosen(*(array[:count] for array in self._chosen))
         done, emptied, before = 0, 0, self.keys
         while True:
-            reached = tile_cache.keep(
+            reached = tile_items.keep(
                 self.cache, self._tiles, self._memory, self.shape, chosen, done, now, self.keys_most
             )
             emptied = emptied if reached == done else 0
@@ -165,18 +166,23 @@ class TileFront:
             for _ in range(int(self.cache.state[tile_cache.HELD] * share)):
                 self._empty_oldest(hits_for_bytes, now)
 
+    def clear(self) -> None:
+        """Forget all keys and give all tiles back."""
+        with self._lock:
+            tile_cache.clear(self.cache, self._tiles)
+
     def _empty_oldest(self, hits_for_bytes: float, now: int) -> None:
         """`hits_for_bytes` is what a byte must earn while one stream tuple passes."""
         age = max(1, now - int(self.cache.tile[self.cache.state[tile_cache.OLDEST], tile_cache.BORN]))
         before = self.keys
-        tile_cache.empty_oldest(self.cache, self._tiles, self._memory, self._scratch, hits_for_bytes * age, now)
+        tile_items.empty_oldest(self.cache, self._tiles, self._memory, self._scratch, hits_for_bytes * age, now)
         self.put_out += before - self.keys
 
     def ask_all(self, load: Load, first: int, order: Order | None, asked: I32) -> None:
         """Ask for every key of a load, to have it all kept."""
         none = np.zeros(0, np.uint8)
         words, continues = (NO_SLOTS, none) if order is None else (order.first_words, order.continues)
-        tile_cache.ask_all(self._memory, load.page_at, words, continues, first, asked)
+        tile_items.ask_all(self._memory, load.page_at, words, continues, first, asked)
 
 
 def table_entries(keys: int) -> int:

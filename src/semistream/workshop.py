@@ -22,7 +22,7 @@ from semistream.records import RowCodec
 from semistream.reorder import Reorder
 from semistream.report import build_report, empty_report
 from semistream.settle import Settler
-from semistream.sharing import CELL_GUESS_BYTES, Options, open_batches, piece_rows, share_out
+from semistream.sharing import Options, heap_bytes_of, open_batches, piece_rows, share_out
 from semistream.stream_rows import StreamRows
 from semistream.stream_side import Block
 
@@ -37,7 +37,7 @@ class Workshop:
         self._stream_schema, self._position = sample.schema, 0
         stored = sample.schema if master.keys.hidden is None else sample.schema.append(master.keys.hidden)
         codec = RowCodec(stored)
-        rows = StreamRows(codec, _heap_bytes(codec, self._with_hidden(sample.slice(0, 1000))))
+        rows = StreamRows(codec, heap_bytes_of(codec, self._with_hidden(sample.slice(0, 1000))))
         self._reader = master.reader()
         try:
             self._build(master, output, rows)
@@ -244,9 +244,3 @@ class Workshop:
         """End the threads and let go of the master."""
         self._lanes.close()
         self._reader.close()
-
-
-def _heap_bytes(codec: RowCodec, sample: pa.RecordBatch) -> float:
-    """Average bytes of variable length in the rows of a sample."""
-    sizes = codec.encode(sample).sizes
-    return float(sizes.mean()) if sizes is not None and sizes.size else CELL_GUESS_BYTES * len(codec.cells)

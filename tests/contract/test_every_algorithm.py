@@ -19,12 +19,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import semistream as ss
-from semistream import keys
+from semistream import keys, workshop
 from semistream.errors import CapabilityError, KeyTypeError
+from semistream.settle import Settler
 from tests.cases import (
     COMPOSITE,
     PAYLOADS,
@@ -85,6 +86,7 @@ def open_files() -> int:
 
 
 @every_pair
+@settings(max_examples=max(3, settings().max_examples // 5))  # for every algorithm and every kind of master
 @given(data=st.data())
 def test_gives_the_rows_of_the_double_loop(kind, algorithm, data):
     case = data.draw(cases_for(kind))
@@ -225,7 +227,7 @@ def test_keys_that_come_again_and_again_are_answered_as_the_first_time(kind, alg
     )
     asked = pa.array([(0, 1, 2, 3, 5, 6, 11, 4 if at % 7 == 0 else 2)[at % 8] for at in range(1000)], pa.int64())
     stream = stream_table({"key0": asked})
-    items = cut(stream, [40, None, None, 200, *([None] * 30), 300, None])
+    items = cut(stream, [40, 20, None, None, 180, *([None] * 30), 300, None])
     case = Case({}, stream, items, table, "key0", ["key0"], options={"how": "left"})
     case = as_sqlite_keeps(case) if kind == "sqlite" else case
     with opened_master(kind, case.master, case.master_key) as master:
@@ -515,6 +517,34 @@ def test_the_same_input_gives_the_same_output_and_counters(kind, algorithm):
             counters = {name: value for name, value in outcome.report.items() if name not in TIMES}
             seen.append(([plain_rows(batch) for batch in outcome.batches], counters))
     assert seen[0] == seen[1] == seen[2]
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    "algorithm", [name for name, record in ALGORITHMS.items() if record.capabilities["threads"] > 1]
+)
+@pytest.mark.parametrize("how", HOWS)
+def test_several_threads_give_the_rows_that_one_gives(how, algorithm, monkeypatch):
+    """With blocks, tables and bins in which there is work for all of them."""
+    monkeypatch.setattr(workshop, "_PART_ROWS", 32)
+    names, settle = set(), Settler.settle
+
+    def watched(self, found):
+        names.add(threading.current_thread().name)
+        yield from settle(self, found)
+
+    monkeypatch.setattr(Settler, "settle", watched)
+    asked = [number * number * 31 % 2900 if number % 3 else number % 40 for number in range(9000)]
+    table = master_table({"key0": pa.array(sorted([*range(3000), *range(0, 3000, 3)]), pa.int64())}, ["string"])
+    stream = stream_table({"key0": pa.array(asked, pa.int64())}, ["string"])
+    case = Case({}, stream, cut(stream, [1, 700, None, 3000, None]), table, "key0", ["key0"])
+    with opened_master("key", table, ["key0"]) as master:
+        for threads in (1, ALGORITHMS[algorithm].capabilities["threads"]):
+            names.clear()
+            for memory in (None, 1 << 19):
+                options = {"how": how, "threads": threads, "match_column": "found"}
+                check_case(master, replace(case, options=options), algorithm, memory)
+            assert len(names) == threads
 
 
 # ------------------------------------------------------------------------------------------------------- good manners

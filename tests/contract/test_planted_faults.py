@@ -14,13 +14,24 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from semistream import budget, columns, join, keys, stream_side
-from semistream.algorithms import blocks, hybridjoin_lwf, inlj, kept_blocks, meshjoin, partitioned_join, ssij, switching
+from semistream import binned, budget, columns, join, keys, lanes, stream_side
+from semistream.algorithms import (
+    adaptive,
+    blocks,
+    hybridjoin_lwf,
+    inlj,
+    kept_blocks,
+    meshjoin,
+    partitioned_join,
+    ssij,
+    switching,
+)
 from semistream.algorithms.admission import Admission
 from semistream.algorithms.choice import OldestFirst
 from semistream.errors import NoProgress
 from semistream.hot_cache import HotCache
 from semistream.masters.page_buffer import PageBuffer
+from semistream.parts import tile_items
 from semistream.pending import Pending
 from semistream.records import Stage
 from semistream.settle import Settler
@@ -103,6 +114,12 @@ def again_and_again(algorithm: str) -> None:
     """A few keys come all the time."""
     for kind in ("key", "heap"):
         contract.test_keys_that_come_again_and_again_are_answered_as_the_first_time(kind, algorithm)
+
+
+def two_threads(algorithm: str) -> None:
+    """Several threads give what one gives."""
+    with pytest.MonkeyPatch.context() as patch:
+        contract.test_several_threads_give_the_rows_that_one_gives("left", algorithm, patch)
 
 
 # ------------------------------------------------------------------------------------------------------------- faults
@@ -301,7 +318,7 @@ def output_depends_on_chance(patch: Patch) -> None:
         if full is None:
             return None
         order = chance.permutation(full[0].num_rows)
-        return full[0].take(pa.array(order)), full[1][order]
+        return full[0].take(pa.array(order)), full[1]  # no positions: nobody asked for order
 
     patch.setattr(Settler, "flush", shuffled)
 
@@ -412,6 +429,59 @@ def a_key_answers_one_partition_too_early(patch: Patch) -> None:
     patch.setattr(switching.Switching, "__init__", hasty)
 
 
+def a_word_on_several_pages_is_looked_for_on_one(patch: Patch) -> None:
+    pages_of = binned.page_search.pages_of
+
+    def careless(first_words, continues, words, pages):
+        return pages_of(first_words, np.zeros_like(continues), words, pages)
+
+    patch.setattr(binned.page_search, "pages_of", careless)
+
+
+def a_full_pool_drops_tuples(patch: Patch) -> None:
+    admit = binned.Binned.admit
+    patch.setattr(binned.Binned, "admit", lambda self, block: admit(self, block) and block.picks.size)
+
+
+def a_key_is_kept_without_its_last_row(patch: Patch) -> None:
+    choose = tile_items.choose
+
+    def careless(memory, page_at, width, asked, least, cursor, chosen):
+        count = choose(memory, page_at, width, asked, least, cursor, chosen)
+        chosen.rows[:count] -= chosen.rows[:count] > 1
+        return count
+
+    patch.setattr(tile_items, "choose", careless)
+
+
+def whatever_was_kept_counts_as_the_whole_master(patch: Patch) -> None:
+    read_all = adaptive.Adaptive._read_all
+
+    def sure(self):
+        read_all(self)
+        self._cache.complete = True
+
+    patch.setattr(adaptive.Adaptive, "_read_all", sure)
+
+
+def an_emptied_tile_is_still_read_from(patch: Patch) -> None:
+    """As if keys that were put out kept their entries: their tile is somebody else's by then."""
+    empty_oldest = tile_items.empty_oldest
+
+    def lingering(cache, *given):
+        entries = cache.tag.copy(), cache.entry.copy()
+        stay = empty_oldest(cache, *given)
+        cache.tag[:], cache.entry[:] = entries
+        return stay
+
+    patch.setattr(tile_items, "empty_oldest", lingering)
+
+
+def what_another_thread_finishes_is_lost(patch: Patch) -> None:
+    put = lanes.Lanes._put
+    patch.setattr(lanes.Lanes, "_put", lambda self, batch: put(self, None) if batch is None else None)
+
+
 STAGES = ("meshjoin", "hybridjoin")  # the others are made of these, and of parts with tests of their own
 
 
@@ -465,6 +535,12 @@ PLANTED = [
     Planted(half_a_word_is_kept, again_and_again, into=("cachejoin_lwf",)),
     Planted(a_hit_waits_all_the_same, again_and_again, into=("ssbj", "derakhshan")),
     Planted(a_key_that_was_looked_up_stands_for_its_word, weak_hash_elsewhere, into=("derakhshan",)),
+    Planted(a_word_on_several_pages_is_looked_for_on_one, into=("adaptive",)),
+    Planted(a_full_pool_drops_tuples, into=("adaptive",)),
+    Planted(a_key_is_kept_without_its_last_row, again_and_again, into=("adaptive",)),
+    Planted(whatever_was_kept_counts_as_the_whole_master, again_and_again, into=("adaptive",)),
+    Planted(an_emptied_tile_is_still_read_from, changing_favourites, into=("adaptive",)),
+    Planted(what_another_thread_finishes_is_lost, two_threads, into=("adaptive",)),
 ]
 
 

@@ -6,7 +6,7 @@ import functools
 
 import numpy as np
 
-from semistream.parts import page, probing, slots, stream_table
+from semistream.parts import page, probing, slots, stream_table, tiles
 from semistream.parts.memory import Memory, view
 from semistream.parts.words import spread
 
@@ -43,6 +43,13 @@ def new_table(count):
     )
     stream_table.reset(table)
     return table
+
+
+def new_tiles(count, tile_bytes, at=0, kept_back=0):
+    """A pool in which all tiles are free."""
+    pool = tiles.Tiles(np.zeros(count, np.int32), np.zeros(5, np.int64))
+    tiles.reset(pool, at, tile_bytes, kept_back)
+    return pool
 
 
 def new_picked(count):

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semistream.parts import page
-from tests.parts.made import EDGES, ints, pages_of, plain_rows
+from tests.parts.made import EDGES, ints, new_memory, pages_of, plain_rows
 
 HEAPS = st.lists(st.binary(max_size=90), max_size=30)
 
@@ -136,3 +136,124 @@ def test_a_cell_that_points_behind_its_page_is_found(start, length):
     last_row = int(page_at[1]) + int(memory.b4[(page_at[1] >> 2) + 6]) + 16 * (rows - 1)
     memory.b4[(last_row + CELL) >> 2 : (last_row + CELL + 8) >> 2] = start, length
     assert page.first_bad_page(memory, page_at, sizes, 16, ints(CELL)) == 1
+
+
+# ------------------------------------------------------------------------------------------------------------ checksum
+
+KIB = 1024
+
+
+def noise(size, seed=1):
+    """So many bytes as 64-bit words."""
+    return np.random.default_rng(seed).integers(0, 1 << 64, size // 8, np.uint64)
+
+
+def plain_sum(words):
+    """What `sum_of` computes, with Python's numbers."""
+    total_low, total_high, low_half = len(words), 0, (1 << 32) - 1
+    key_low, key_high = page._KEY_LOW.tolist(), page._KEY_HIGH.tolist()
+    for start in range(0, len(words), len(key_low)):
+        low = high = 0
+        for word, left, right in zip(words[start:], key_low, key_high, strict=False):
+            product = (((word & low_half) + left) & low_half) * (((word >> 32) + right) & low_half)
+            low += product & low_half
+            high += product >> 32
+        total_low = (total_low & low_half) * key_low[1] ^ (total_low >> 32) ^ low
+        total_high = (total_high & low_half) * key_high[1] ^ (total_high >> 32) ^ high
+    return total_low ^ (total_high << 32) & ((1 << 64) - 1) ^ (total_high >> 32)
+
+
+SIZES = [0, 8, 4 * KIB, 8 * KIB, 12 * KIB, 16 * KIB, 20 * KIB, 40 * KIB]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("fill", ["noise", "zeros", "ones"])
+def test_the_checksum_is_the_same_in_plain_numbers(size, fill):
+    words = noise(size)
+    words[:] = {"noise": words, "zeros": 0, "ones": 2**64 - 1}[fill]
+    assert page.sum_of(words) == plain_sum(words.tolist())
+
+
+def test_the_checksum_is_the_one_that_masters_on_disk_have():
+    """A master that was built yesterday must be readable tomorrow."""
+    words = np.arange(3 * 512, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    sums = [0xCE611F8373D060A7, 0x613D979CDC77F928, 0x475270E72B1C3024]
+    assert [int(page.sum_of(words[:count])) for count in (512, 1024, 1536)] == sums
+
+
+@given(
+    kib=st.sampled_from([4, 8, 12, 16]), word=st.integers(0, 2**30), bits=st.integers(0, 63), seed=st.integers(0, 2**30)
+)
+def test_any_flipped_bit_changes_the_checksum(kib, word, bits, seed):
+    words = noise(kib * KIB, seed) if seed % 3 else np.full(kib * 128, (0, 2**64 - 1)[seed % 2], np.uint64)
+    before = page.sum_of(words)
+    words[word % words.size] ^= np.uint64(1 << bits)
+    assert page.sum_of(words) != before
+
+
+@given(size=st.sampled_from([4, 12, 20]), places=st.lists(st.integers(0, 2**30), min_size=2, max_size=2))
+def test_swapped_words_change_the_checksum(size, places):
+    words = noise(size * KIB)
+    before, (one, other) = page.sum_of(words), (place % words.size for place in places)
+    words[[one, other]] = words[[other, one]]
+    assert (page.sum_of(words) == before) == (one == other)
+
+
+@pytest.mark.parametrize("swapped", [(0, 1), (1, 2), (0, 2)])
+def test_swapped_parts_change_the_checksum(swapped):
+    """Parts of 8 KiB have the same keys each."""
+    words = noise(24 * KIB).reshape(3, -1)
+    before = page.sum_of(words.reshape(-1))
+    words[list(swapped)] = words[list(swapped[::-1])]
+    assert page.sum_of(words.reshape(-1)) != before
+
+
+@pytest.mark.parametrize("cut", [8, 512, 4 * KIB, 8 * KIB, 12 * KIB])
+def test_a_page_that_lost_its_end_has_another_checksum(cut):
+    for words in (noise(20 * KIB), np.zeros(20 * 128, np.uint64)):
+        assert page.sum_of(words[: -cut // 8]) != page.sum_of(words)
+        zeroed = words.copy()
+        zeroed[-cut // 8 :] = 0
+        assert (page.sum_of(zeroed) == page.sum_of(words)) == (not words.any())
+
+
+def sealed_pages(kib=(4, 8, 12)):
+    """Pages of these sizes with checksums: memory, where they begin, how long they are."""
+    sizes = ints(*(size * KIB for size in kib))
+    memory = new_memory(64 + int(sizes.sum()))
+    memory.b8[8:] = noise(int(sizes.sum()))
+    page_at = 64 + np.cumsum(sizes) - sizes
+    page.seal_pages(memory, page_at, sizes)
+    return memory, page_at, sizes
+
+
+def test_sealed_pages_are_whole_and_looking_leaves_them_as_they_are():
+    memory, page_at, sizes = sealed_pages()
+    before = memory.b1.tobytes()
+    assert page.first_damaged_page(memory, page_at, sizes) == -1
+    page.seal_pages(memory, page_at, sizes)
+    assert memory.b1.tobytes() == before
+
+
+@pytest.mark.parametrize("damaged", [0, 1, 2])
+@pytest.mark.parametrize("at", [0, 4, 8, 15, 16, 32, -1])
+def test_a_damaged_byte_is_found_wherever_it_is(damaged, at):
+    memory, page_at, sizes = sealed_pages()
+    memory.b1[int(page_at[damaged]) + at % int(sizes[damaged])] ^= 0x10
+    before = memory.b1.tobytes()
+    assert page.first_damaged_page(memory, page_at, sizes) == damaged
+    assert memory.b1.tobytes() == before
+
+
+def test_an_unwritten_page_is_damaged():
+    memory, page_at, sizes = sealed_pages()
+    memory.b1[int(page_at[1]) : int(page_at[2])] = 0
+    assert page.first_damaged_page(memory, page_at, sizes) == 1
+
+
+def test_pages_in_each_other_s_place_have_their_checksums_and_are_told_by_their_first_row():
+    """A checksum says that the bytes are those of some page; which one it is, its header says."""
+    memory, page_at, sizes = sealed_pages((8, 8))
+    first, second = (memory.b8[int(at) >> 3 :][:KIB].copy() for at in page_at)
+    memory.b8[int(page_at[0]) >> 3 :][:KIB], memory.b8[int(page_at[1]) >> 3 :][:KIB] = second, first
+    assert page.first_damaged_page(memory, page_at, sizes) == -1

@@ -6,6 +6,7 @@ recipe are seen through these wrappers.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from typing import Any
@@ -87,9 +88,9 @@ class _SeenFront(_Seen):
         super().__init__(seen, diary)
         self._parts = parts
 
-    def answer(self, block: Block) -> Generator[Found, None, Block]:
+    def answer(self, *given: Any) -> Generator[Found, None, Block]:
         """Write down who is answered before waiting."""
-        hits = self._seen.answer(block)
+        hits = self._seen.answer(*given)
         while True:
             try:
                 found = next(hits)
@@ -108,6 +109,7 @@ class _SeenRecipe(_Seen):
         super().__init__(seen, diary)
         self._parts = parts
         self.front = None if seen.front is None else _SeenFront(seen.front, diary, parts)
+        self.answer = _SeenFront(seen, diary, parts).answer  # of recipes with strands
 
     def admit(self, block: Block) -> int:
         """Write down who comes in."""
@@ -120,10 +122,17 @@ class _SeenRecipe(_Seen):
 
     def step(self) -> Iterator[Found]:
         """Write down what a step reads, who meets whom and who leaves."""
+        return self._watched(self._seen.step)
+
+    def strands(self) -> list[Iterator[Found]]:
+        """As `step`; a story has one thread."""
+        return [self._watched(lambda: itertools.chain(*self._seen.strands()))]
+
+    def _watched(self, step: Callable[[], Iterator[Found]]) -> Iterator[Found]:
         diary = self._diary
         diary.steps += 1
         diary.write(f"step {diary.steps}, oldest is {diary.called(diary.waiting[:1])}")
-        for found in self._seen.step():
+        for found in step():
             _write_found(found, diary, self._parts)
             yield found
         assert self._seen.area.waiting == len(diary.waiting)

@@ -26,10 +26,12 @@ import numpy as np
 import pyarrow as pa
 
 import semistream as ss
+from semistream.algorithms.kept_blocks import KeptBlocks
 from semistream.budget import Slab
 from semistream.hot_cache import HotCache
-from semistream.parts import page
+from semistream.parts import page, tile_cache
 from semistream.parts.hot_cache import NOBODY, ROWS
+from semistream.tile_front import TileFront
 from tests.contract.harness import smallest_bytes
 from tests.reference import reference_join, same_multiset
 from tests.stories.printed.told import Moment, Pages, Told, mistakes
@@ -53,11 +55,35 @@ def hot_keys(cache: HotCache) -> str:
     return ", ".join(said) or "nothing"
 
 
+def tile_keys(front: TileFront) -> str:
+    """The keys in the tiles of an adaptive join, and those it knows to be absent."""
+    cache, said = front.cache, []
+    entries = cache.entry[cache.tag != 0]
+    rows = entries[:, tile_cache.WHAT] >> 16 & tile_cache.ROWS_MOST
+    for there, what in ((rows > 0, "kept"), (rows == 0, "absent")):
+        if keys := sorted(entries[there, tile_cache.WORD].tolist()):
+            said.append(f"{shorten(map(str, keys))} ({what})")
+    return "all of the master" if front.complete else ", ".join(said) or "nothing"
+
+
+def kept_ranges(kept: KeptBlocks) -> str:
+    """The pages of the blocks that lie in memory."""
+    pages = [number for block in kept.held() for number in range(*kept.bounds[block : block + 2])]
+    return f"page {shorten(map(str, sorted(pages)))}" if pages else "nothing"
+
+
 # What a recipe keeps of the master, for algorithms that keep something: shown as `keeps: ...` after every command.
 KEEPS: dict[str, Callable[[Any], str]] = {
     name: lambda recipe: hot_keys(recipe.front)
     for name in ("cachejoin", "sscj", "cmeshjoin", "cachejoin_l", "cachejoin_pq", "cachejoin_lwf", "ssbj")
-} | {"derakhshan": lambda recipe: hot_keys(recipe._cache)}
+} | {
+    "derakhshan": lambda recipe: hot_keys(recipe._cache),
+    "optimised_x_hybridjoin": lambda recipe: hot_keys(recipe.front),
+    "adaptive": lambda recipe: tile_keys(recipe._cache),
+    "partitioned_join": lambda recipe: kept_ranges(recipe._blocks.kept),
+    "ssij": lambda recipe: kept_ranges(recipe._plan.kept),
+    "x_hybridjoin": lambda recipe: f"page {recipe._place}",
+}
 
 
 class Teller:

@@ -37,84 +37,20 @@ from threading import Lock
 
 import numpy as np
 
-from semistream.algorithms import hybridjoin, meshjoin
+from semistream.algorithms import adaptive_sizes as sizes
+from semistream.algorithms.adaptive_sizes import Sizes
+from semistream.algorithms.alone import Alone
 from semistream.algorithms.record import Algorithm, Parts
-from semistream.binned import Binned, Desk, bytes_of_bins
-from semistream.budget import Share
-from semistream.parts import bins, tiles
+from semistream.binned import Binned
+from semistream.desk import Desk
+from semistream.parts import tiles
 from semistream.parts.memory import I32, I64
-from semistream.protocols import Area, Found, Front, Load, Reader, Recipe
-from semistream.stream_rows import StreamRows, match_count
+from semistream.protocols import Found, Front, Load, Recipe
 from semistream.stream_side import Block
-from semistream.tile_front import KEY_BYTES, Lookups, TileFront, all_of, item_bytes_of, table_bytes
+from semistream.tile_front import KEY_BYTES, Lookups, TileFront, all_of
 
-_TILE_BYTES = 16 << 10  # at most; small enough that hundreds of half-filled ones do not matter
-_BUFFER_BYTES = 2 << 20  # reading more at once gains nothing: see the page-size curve in benchmarks/README.md
-_DESK_TUPLES = 16384
 _SERVED_SHARE = 0.25  # of the waiting tuples, in one iteration
-_BINS_PER_TILE = 0.2  # a half-filled tile for every bin then wastes a tenth of the pool
-_CACHE_MOST = 7 / 8  # of the pool: somebody must be able to wait
-_LEAST_TILES, _LEAST_KEYS = 8, 16
-_REVIEWED = 1 / 4
-
-
-def _buffer_bytes(reader: Reader, memory_bytes: int, threads: int) -> int:
-    return max(reader.largest_page_bytes, min(_BUFFER_BYTES, memory_bytes // 12 // threads)) + 8192
-
-
-def _desk_tuples(memory_bytes: int) -> int:
-    return max(64, min(_DESK_TUPLES, memory_bytes // 4096))
-
-
-def _other(reader: Reader) -> Algorithm:
-    """What serves masters that have no ranges to make bins of."""
-    return hybridjoin.ALGORITHM if reader.indexed else meshjoin.ALGORITHM
-
-
-def shares(reader: Reader, memory_bytes: int) -> list[Share]:
-    """Disk buffers and desks are asked for with the bins, since they are as many as there are threads."""
-    return [] if reader.word_order else _other(reader).shares(reader, memory_bytes)
-
-
-def waiting_shares(reader: Reader, rows: StreamRows, memory_bytes: int, threads: int) -> list[Share]:
-    """Room to work in for every thread; all the rest is one pool."""
-    if not reader.word_order:
-        return rows.shares(match_count(memory_bytes))
-    tuples, buffer_bytes = _desk_tuples(memory_bytes), _buffer_bytes(reader, memory_bytes, threads)
-    desk = Desk.bytes_of(tuples, _asked(buffer_bytes)) + Lookups.bytes_of(tuples, tuples)
-    tile_bytes = _tile_bytes(rows, 0, 0)
-    least = _LEAST_TILES * tile_bytes + _overhead(_LEAST_TILES, tile_bytes, _LEAST_KEYS, _chosen(memory_bytes))
-    return [
-        Share("disk buffer", threads * buffer_bytes),
-        Share("desks", threads * desk),
-        Share("stream table", least, weight=1.0),
-    ]
-
-
-def _asked(buffer_bytes: int) -> int:
-    """Rows that a load can have at most: each has a word."""
-    return buffer_bytes // 8
-
-
-def _tile_bytes(rows: StreamRows, pool_bytes: int, item_bytes: float) -> int:
-    """A tile holds some records, and some of the master's rows; it is a whole number of records long."""
-    record = bins.record_bytes(rows.codec.width, bool(rows.codec.cells))
-    tuple_bytes = record + rows.heap_bytes
-    wanted = max(min(_TILE_BYTES, pool_bytes // 256), 4 * tuple_bytes, min(4 * item_bytes, pool_bytes / 64))
-    return int(max(1, -(-wanted // record))) * record
-
-
-def _overhead(tile_count: int, tile_bytes: int, keys: int, chosen: int) -> int:
-    tables = bytes_of_bins(_bin_count(tile_count), tile_count) + table_bytes(keys, tile_count, tile_bytes, chosen)
-    return tables + 4 * tile_count + 512
-
-
-def _chosen(memory_bytes: int) -> int:
-    return max(8, min(1024, memory_bytes // 16384))
-
-
-def _bin_count(tile_count: int) -> int:
-    return max(1, int(tile_count * _BINS_PER_TILE))
+_REVIEWED = 1 / 4  # of the cache, in one iteration: an item is looked at about once while its bin fills
 
 
 class Adaptive:
@@ -123,52 +59,53 @@ class Adaptive:
     patience = 1
 
     def __init__(self, parts: Parts) -> None:
-        slab, reader, rows, codec = parts.slab, parts.reader, parts.rows, parts.master_codec
-        item_bytes = item_bytes_of(codec, parts.master_row_bytes)
-        pool_bytes = parts.given["stream table"]
-        tile_bytes = _tile_bytes(rows, pool_bytes, item_bytes)
-        chosen = _chosen(slab.total_bytes)
-        free_bytes = pool_bytes - _overhead(0, tile_bytes, _LEAST_KEYS, chosen)
-        keys = int(min(parts.master_rows * 1.25 + 1024, _CACHE_MOST * free_bytes / (item_bytes + KEY_BYTES)))
-        count = pool_bytes // tile_bytes
-        while count > _LEAST_TILES and count * tile_bytes + _overhead(count, tile_bytes, keys, chosen) > pool_bytes:
-            count -= 1
+        slab, reader, codec = parts.slab, parts.reader, parts.master_codec
+        self._sizes = size = Sizes.of(parts)
         self._lock = Lock()
-        self._tiles = tiles.Tiles(slab.take("stream table", count, np.int32), slab.take("stream table", 4, np.int64))
-        tiles.reset(self._tiles, slab.place("stream table", count * tile_bytes), tile_bytes)
-        self.area = self._binned = Binned(slab, self._tiles, rows, reader, codec.width, _bin_count(count), self._lock)
-        self._cache = TileFront(slab, self._tiles, codec, keys, int(count * _CACHE_MOST), chosen, self._lock)
-        tuples = _desk_tuples(slab.total_bytes)
+        pool = tiles.Tiles(slab.take("stream table", size.tiles, np.int32), slab.take("stream table", 5, np.int64))
+        place = slab.place("stream table", size.tiles * size.tile_bytes)
+        tiles.reset(pool, place, size.tile_bytes, int(size.tiles * sizes.KEPT_BACK))
+        self._tiles, self._reader = pool, reader
+        self.area = self._binned = Binned(slab, pool, parts.rows, reader, codec.width, size.bins, self._lock)
+        tuples, chosen = sizes.desk_tuples(slab.total_bytes), sizes.chosen_keys(slab.total_bytes)
+        tiles_most = int(size.tiles * sizes.CACHE_MOST)
+        self._cache = TileFront(slab, pool, codec, size.keys, tiles_most, chosen, tuples, self._lock)
         buffer_bytes = parts.given["disk buffer"] // parts.threads
         for _ in range(parts.threads):
             buffer = reader.buffer(slab, "disk buffer", buffer_bytes)
-            self._binned.desks.append(Desk.of(slab, buffer, tuples, _asked(buffer_bytes)))
+            self._binned.desks.append(Desk.of(slab, buffer, tuples, sizes.asked_rows(buffer_bytes)))
         self._lookups = [Lookups.of(slab, tuples, tuples) for _ in range(parts.threads)]
-        record = bins.record_bytes(rows.codec.width, bool(rows.codec.cells)) + rows.heap_bytes
-        self._item_bytes, self._record_bytes = item_bytes + KEY_BYTES, record
         self._plenty = False  # of room: memory that nobody else wants may as well hold keys
-        self._waiting_most = max(count, int(2 * parts.master_rows))
-        if parts.master_rows * item_bytes * 1.05 < int(count * _CACHE_MOST) * (tile_bytes - item_bytes):
-            self._read_all(reader)
+        self._waiting_most = max(size.tiles, int(2 * parts.master_rows))
+        self._groups: deque[I64] = deque()  # of bins that are served while tuples are answered
+        self._fits = size.hold(parts.master_rows)  # the whole master has room in the cache, and has not been read yet
 
     front: Front | None = None  # see `answer`
 
     def answer(self, block: Block, thread: int) -> Generator[Found, None, Block]:
-        """Answer what the cache knows, and tuples too wide to wait."""
+        """Answer what the cache knows, and tuples too wide to wait; and all who wait, once a master that fits has been read."""
+        self._binned.now = block.position + block.words.size
+        if self._fits and self._binned.waiting >= max(1, self._reader.pages):  # a few tuples read a few pages
+            self._read_all()
+            if self._cache.complete:  # perhaps nobody ever causes an iteration again
+                self._groups = deque(self._binned.choose(1.0, self._binned.desks[0].picks.size))
+        return self._answer(block, thread)
+
+    def _answer(self, block: Block, thread: int) -> Generator[Found, None, Block]:
+        yield from self._serve(self._binned.desks[thread], self._groups)
         block = yield from self._cache.answer(block, self._lookups[thread])
         if (sizes := block.encoded.sizes) is None or not block.picks.size:
             return block
         wide = sizes[block.picks] + 7 > self._binned.widest_bytes
         if wide.any():
-            yield from self._binned.serve_at_once(self._binned.desks[thread], block, block.picks[wide], self._served)
+            desk = self._binned.desks[thread]
+            yield from self._binned.serve_at_once(desk, block, block.picks[wide], self._served_at_once)
             block = block._replace(picks=block.picks[~wide])
         return block
 
     def admit(self, block: Block) -> int:
         """Take what has room."""
-        if self._binned.waiting >= self._waiting_most:
-            return 0
-        return self._binned.admit(block)
+        return 0 if self._binned.waiting >= self._waiting_most else self._binned.admit(block)
 
     def step(self) -> Iterator[Found]:
         """See `strands`."""
@@ -193,9 +130,11 @@ class Adaptive:
     # ------------------------------------------------------------------------------------------------ what is kept
 
     def _served(self, load: Load, asked: I32, absent: I64) -> None:
-        """Keep the keys of a load for which the cache inequality holds."""
+        """Keep the keys of a load for which the cache inequality holds; a cache that holds all must not put anything out."""
+        if self._cache.complete:
+            return
         now, hits = self._binned.now, self._hits_for_bytes()
-        least = 1 if self._plenty else self._least_asked(self._item_bytes)
+        least = 1 if self._plenty else self._least_asked(self._sizes.item_bytes + KEY_BYTES)
         self._cache.take_in(load, asked, least, hits, now)
         if absent.size:
             words, counts = np.unique(absent, return_counts=True)
@@ -203,54 +142,37 @@ class Adaptive:
             if (often := words[counts >= least]).size:
                 self._cache.take_in_absent(often, hits, now)
 
+    def _served_at_once(self, load: Load, asked: I32, absent: I64) -> None:
+        """The same, unless another thread may be reading the cache."""
+        if len(self._binned.desks) == 1:
+            self._served(load, asked, absent)
+
     def _least_asked(self, kept_bytes: float) -> int:
         """Tuples of one key that wait when its page is read have waited half the time on average."""
-        return max(1, math.ceil(2 * kept_bytes / self._record_bytes))
+        return max(1, math.ceil(2 * kept_bytes / self._sizes.record_bytes))
 
     def _hits_for_bytes(self) -> float:
         """Hits by which a byte of the cache earns its room, while one stream tuple passes."""
         if not self._binned.period:
             return 0.0  # nothing has been read yet
-        return 2 / (self._record_bytes * max(1.0, self._binned.period))
+        return 2 / (self._sizes.record_bytes * max(1.0, self._binned.period))
 
-    def _read_all(self, reader: Reader) -> None:
+    def _read_all(self) -> None:
         """The whole master fits: read it once."""
-        desk, keys = self._binned.desks[0], 0
+        desk, reader, keys, self._fits = self._binned.desks[0], self._reader, 0, False
+        self._cache.clear()  # then what it holds afterwards is what was read
         for first, stop in all_of(reader.pages, desk.buffer):
             load = desk.buffer.read(first, stop)
             self._cache.ask_all(load, first, reader.order, desk.asked)
-            keys += self._cache.take_in(load, desk.asked, 1, 0.0, 0)
+            keys += self._cache.take_in(load, desk.asked, 1, 0.0, self._binned.now)
         assert reader.order is not None
         # keys whose rows fill several pages, or more than a tile, are not kept
         self._cache.complete = keys == self._cache.keys and not reader.order.continues.any()
 
 
-class _Alone:
-    """A recipe without threads, where one with threads is expected."""
-
-    def __init__(self, recipe: Recipe) -> None:
-        self._recipe = recipe
-        self.patience, self.front, self.admit, self.step = recipe.patience, recipe.front, recipe.admit, recipe.step
-
-    @property
-    def area(self) -> Area:
-        """Where its tuples wait."""
-        return self._recipe.area
-
-    def answer(self, block: Block, thread: int) -> Generator[Found, None, Block]:
-        """What the recipe's front answers."""
-        if self.front is None:
-            return block
-        return (yield from self.front.answer(block))
-
-    def strands(self) -> list[Iterator[Found]]:
-        """One."""
-        return [self._recipe.step()]
-
-
 def build(parts: Parts) -> Recipe:
     """The recipe that suits the master."""
-    return Adaptive(parts) if parts.reader.word_order else _Alone(_other(parts.reader).build(parts))
+    return Adaptive(parts) if parts.reader.word_order else Alone(sizes.other(parts.reader).build(parts))
 
 
 ALGORITHM = Algorithm(
@@ -263,7 +185,7 @@ ALGORITHM = Algorithm(
     bound="at most as many loads as tuples wait",
     needs_index=False,
     build=build,
-    shares=shares,
-    waiting_shares=waiting_shares,
+    shares=sizes.shares,
+    waiting_shares=sizes.waiting_shares,
     threads=2,
 )

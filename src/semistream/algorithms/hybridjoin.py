@@ -99,7 +99,7 @@ class HybridJoin:
                 first = done = end
 
     def _look_up(self, word: int) -> list[tuple[int, int]]:
-        keys = self._pending.keys(word, self._key_names) if self._reader.wants_keys else []
+        keys = self._pending.keys_of([word], self._key_names) if self._reader.wants_keys else []
         return self._reader.look_up(word, keys)
 
 

@@ -16,7 +16,7 @@ class WordServer:
 
     def pair(self, word: int) -> Iterator[Found]:
         """All rows of a word against the tuples that wait for it."""
-        keys = self._pending.keys(word, self._key_names) if self._reader.wants_keys else []
+        keys = self._pending.keys_of([word], self._key_names) if self._reader.wants_keys else []
         for first, stop in self._reader.look_up(word, keys):
             while first < stop:
                 end = min(stop, self._buffer.stop_of(first))

@@ -115,7 +115,7 @@ class _ByLookUp:
         words = self._pending.oldest_words(_LOOK_UPS)
         self._needed[:] = 0
         for word in words.tolist():
-            keys = self._pending.keys(word, self._key_names) if self._reader.wants_keys else []
+            keys = self._pending.keys_of([word], self._key_names) if self._reader.wants_keys else []
             for first, stop in self._reader.look_up(word, keys):
                 self._needed[first:stop] += 1
         self.kept.asked += self._needed

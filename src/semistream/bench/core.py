@@ -18,6 +18,7 @@ from semistream.errors import UsageError
 
 BUILDERS = ("build_master", "duckdb_sort_parquet")
 STARTUP = "startup"
+OURS = "adaptive"
 RIVAL_THREADS = 2
 
 
@@ -27,7 +28,8 @@ def measure_core(
     """Results of all measurements; one that fails is a row with an error and without a rate."""
     preset = preset_named(preset_name)
     chosen = [Case.parse(name) for name in cases or preset.cases]
-    return collect("core", preset, list(_steps(preset, checked_systems(systems), chosen, data)), progress)
+    family_cases = chosen if systems or cases else chosen[: preset.family_cases]
+    return collect("core", preset, list(_steps(preset, checked_systems(systems), chosen, family_cases, data)), progress)
 
 
 def checked_systems(asked: list[str] | None) -> list[str]:
@@ -39,7 +41,9 @@ def checked_systems(asked: list[str] | None) -> list[str]:
     return [name for name in known if asked is None or name in asked]
 
 
-def _steps(preset: Preset, systems: list[str], cases: list[Case], data: Path) -> Iterator[Step]:
+def _steps(
+    preset: Preset, systems: list[str], cases: list[Case], family_cases: list[Case], data: Path
+) -> Iterator[Step]:
     """What to do, in order: all systems of a case in a row, so that they see the machine in the same state."""
     remembered: dict[tuple[str, str], Row] = {}
     joining = [name for name in systems if name not in (*BUILDERS, STARTUP)]
@@ -47,6 +51,8 @@ def _steps(preset: Preset, systems: list[str], cases: list[Case], data: Path) ->
     for case in cases:
         yield Step(f"{case.name}: data", partial(_prepare, preset, case, data))
         for name in joining:
+            if case not in family_cases and name not in (*RIVALS, OURS):
+                continue
             if name not in RIVALS and (name, case.shape) not in rehearsed:
                 rehearsed.add((name, case.shape))
                 yield Step(f"{case.name}: {name} compiles", partial(_rehearse, preset, case, name, data))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--on", required=True, help="Key column, several separated by commas, or stream_column=master_column.")
 @click.option("--how", default="inner", show_default=True, help="inner, left, left_semi or left_anti.")
 @click.option("--memory", default="64MB", show_default=True, help="The byte budget of the join.")
-@click.option("--algorithm", default="hybridjoin", show_default=True, help="See `semistream algorithms`.")
+@click.option("--algorithm", default="adaptive", show_default=True, help="See `semistream algorithms`.")
 @click.option("--preset", help="The published or the tuned form of the algorithm, where it has both.")
 @click.option("--columns", help="Master columns to add, separated by commas; column=output renames.  [default: all]")
 @click.option(

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semistream.parts import tiles as tile_lists
-from semistream.parts.compiler import kernel
+from semistream.parts.compiler import kernel, quick_kernel
 from semistream.parts.memory import I32, I64
 from semistream.parts.tiles import Tiles
 from semistream.parts.waits import bucket_of
@@ -60,7 +60,7 @@ def reset(bins: Bins) -> None:
 def admit(
     bins: Bins, tiles: Tiles, words: I64, picks: I64, bin_of: I64, sizes: I64, position: int, admitted: I64
 ) -> int:
-    """Give every picked word a record in its bin, until there is no tile; returns how many found one. Row 0 stands at `position`.
+    """Give every picked word a record in its bin, until there is no tile for them; returns how many found one. Row 0 stands at `position`.
 
     `sizes` are the heap bytes of every pick (empty: rows have no cells).
     """
@@ -72,9 +72,9 @@ def admit(
         tail, pick = np.int64(bins.tail[one]), np.uint64(picks[i])
         held = np.int64(bins.filled[np.uint64(tail)]) if tail >= 0 else np.int64(0)
         if tail < 0 or (held + 1) * record_bytes + bins.numbers[one, BACK] + size > tile_bytes:
-            tile = tile_lists.take(tiles)
-            if tile < 0:
+            if tiles.state[tile_lists.FREE] <= tiles.state[tile_lists.KEPT_BACK]:
                 return i
+            tile = tile_lists.take(tiles)
             if tail < 0:
                 bins.head[one] = tile
                 bins.numbers[one, OLDEST] = position + picks[i]
@@ -96,7 +96,7 @@ def admit(
     return picks.size
 
 
-@kernel
+@quick_kernel
 def list_tuples(bins: Bins, tiles: Tiles, one: int, cursor: I64, picks: I64, words: I64) -> int:
     """The next tuples of a bin, oldest first, and their words, until `picks` is full; `cursor` is (tile, record in it), at first (-1, 0).
 
@@ -119,7 +119,7 @@ def list_tuples(bins: Bins, tiles: Tiles, one: int, cursor: I64, picks: I64, wor
     return count
 
 
-@kernel
+@quick_kernel
 def add_waits(bins: Bins, tiles: Tiles, one: int, histogram: I64, now: int) -> int:
     """Count how long the tuples of a bin have waited when the stream has come to position `now`; returns the longest wait."""
     per_tile = bins.records.shape[0] // tiles.link.size
@@ -133,7 +133,7 @@ def add_waits(bins: Bins, tiles: Tiles, one: int, histogram: I64, now: int) -> i
     return longest
 
 
-@kernel
+@quick_kernel
 def clear(bins: Bins, tiles: Tiles, one: int) -> None:
     """Give a bin's tiles back: its tuples have left."""
     tile = np.int64(bins.head[one])

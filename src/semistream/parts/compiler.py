@@ -54,14 +54,27 @@ CACHE_FOLDER = _cache_folder()
 
 
 def kernel(function: Kernel) -> Kernel:
-    """Compile `function` on first use, without the GIL, cached on disk under the digest of all kernel sources."""
+    """Compile `function` on first use, to run without the GIL; cached on disk under the digest of all kernel sources."""
+    return _compiled(function, nogil=True)
+
+
+def quick_kernel(function: Kernel) -> Kernel:
+    """As `kernel`, but keeping the GIL: for loops of a few microseconds.
+
+    To take the GIL back from another thread costs 50 microseconds and more on a virtual machine. With all kernels letting go of it, two
+    threads together were slower than one.
+    """
+    return _compiled(function, nogil=False)
+
+
+def _compiled(function: Kernel, *, nogil: bool) -> Kernel:
     _names.append(function.__name__)
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(CACHE_FOLDER)  # read by numba while it decorates; other users of numba keep their own
     try:
-        return cast(Kernel, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+        return cast(Kernel, numba.njit(cache=True, nogil=nogil, error_model="numpy")(function))
     except RuntimeError:  # numba found no folder it may write to, not even this one
-        return cast(Kernel, numba.njit(nogil=True, error_model="numpy")(function))
+        return cast(Kernel, numba.njit(nogil=nogil, error_model="numpy")(function))
     finally:
         numba.config.CACHE_DIR = before
 

@@ -18,10 +18,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from semistream.parts.compiler import kernel
+from semistream.parts.compiler import kernel, quick_kernel
 from semistream.parts.memory import I64, U8, Memory
 
 MAGIC = 0x31505353  # "SSP1"
@@ -123,6 +124,18 @@ _LOW = np.uint64(0xFFFFFFFF)
 
 
 @kernel
+def _products(part: NDArray[np.uint64]) -> tuple[np.uint64, np.uint64]:
+    """Sums of the lower and of the upper halves of the products."""
+    low, high = np.uint64(0), np.uint64(0)
+    for i in range(part.size):
+        left, right = (part[i] & _LOW) + _KEY_LOW[i], (part[i] >> _HALF) + _KEY_HIGH[i]
+        product = (left & _LOW) * (right & _LOW)
+        low += product & _LOW
+        high += product >> _HALF
+    return low, high
+
+
+@kernel
 def sum_of(words: NDArray[np.uint64]) -> np.uint64:
     """Checksum of 64-bit words: the sum of products of their halves, each half plus a key of its place (the NH family of hashes).
 
@@ -131,17 +144,22 @@ def sum_of(words: NDArray[np.uint64]) -> np.uint64:
     """
     total_low, total_high = np.uint64(words.size), np.uint64(0)
     for start in range(0, words.size, _KEY_LOW.size):
-        part = words[start : start + _KEY_LOW.size]
-        low, high = np.uint64(0), np.uint64(0)
-        for i in range(part.size):
-            left, right = (part[i] & _LOW) + _KEY_LOW[i], (part[i] >> _HALF) + _KEY_HIGH[i]
-            product = (left & _LOW) * (right & _LOW)
-            low += product & _LOW
-            high += product >> _HALF
+        low, high = _products(words[start : start + _KEY_LOW.size])
         # parts are told apart by what came before them
         total_low = (total_low & _LOW) * _KEY_LOW[1] ^ (total_low >> _HALF) ^ low
         total_high = (total_high & _LOW) * _KEY_HIGH[1] ^ (total_high >> _HALF) ^ high
     return total_low ^ (total_high << _HALF) ^ (total_high >> _HALF)
+
+
+def _products_of_arrays(part: NDArray[np.uint64]) -> tuple[np.uint64, np.uint64]:
+    """Sums of the lower and of the upper halves of the products. This form is for kernels that run as plain Python: no loop over words."""
+    left, right = (part & _LOW) + _KEY_LOW[: part.size], (part >> _HALF) + _KEY_HIGH[: part.size]
+    products = (left & _LOW) * (right & _LOW)
+    return (products & _LOW).sum(), (products >> _HALF).sum()
+
+
+if numba.config.DISABLE_JIT:
+    _products = _products_of_arrays
 
 
 @kernel
@@ -176,7 +194,7 @@ def take_heap(heap: U8, ends: I64, order: I64, new_ends: I64) -> U8:
     return taken
 
 
-@kernel
+@quick_kernel
 def first_bad_page(memory: Memory, page_at: I64, sizes: I64, width: int, cells: I64) -> int:
     """The first page whose numbers point outside of it, or -1.
 
@@ -214,7 +232,7 @@ def row_places(memory: Memory, page_at: I64, width: int, row_at: I64, heap_at: I
     return filled
 
 
-@kernel
+@quick_kernel
 def count_rows(words: NDArray[np.uint32], page_at: I64) -> int:
     """Rows in pages that lie at these byte offsets."""
     total = 0

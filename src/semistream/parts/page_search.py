@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from semistream.parts.compiler import kernel
+from semistream.parts.compiler import kernel, quick_kernel
 from semistream.parts.memory import I32, I64, U8, Memory
 
 _SIGN = np.uint64(1 << 63)
@@ -44,7 +44,7 @@ def finder_over(bounds: I64, steps: I32) -> Finder:
     return Finder(bounds, steps, shift)
 
 
-@kernel
+@quick_kernel
 def bins_of(finder: Finder, words: I64, picks: I64, found: I64) -> None:
     """The range that each picked word falls into; words before the first range count as of the first."""
     bounds, last = finder.bounds, np.uint64(finder.steps.size - 1)
@@ -78,8 +78,10 @@ def words_up_to(words: I64, word: int) -> int:
         return np.int64(0)
     if word >= words[count - 1]:
         return np.int64(count)
-    first = float(words[0])
-    guess = np.int64((float(word) - first) / (float(words[count - 1]) - first) * (count - 1))
+    # differences first: far from zero, words of a page may all be the same floating-point number
+    first = np.uint64(words[0]) ^ _SIGN
+    reach, span = (np.uint64(word) ^ _SIGN) - first, (np.uint64(words[count - 1]) ^ _SIGN) - first
+    guess = np.int64(float(reach) / float(span) * (count - 1))
     low: int = min(guess, np.int64(count - 1))
     high: int = low
     if words[np.uint64(low)] <= word:
@@ -105,7 +107,7 @@ def words_up_to(words: I64, word: int) -> int:
     return high
 
 
-@kernel
+@quick_kernel
 def pages_of(first_words: I64, continues: U8, words: I64, pages: I64) -> int:
     """Page of each word; -1: the master lacks it for sure; -2: its rows stand in several pages. Returns how many are -2."""
     several = 0
@@ -119,7 +121,7 @@ def pages_of(first_words: I64, continues: U8, words: I64, pages: I64) -> int:
     return several
 
 
-@kernel
+@quick_kernel
 def by_page(pages: I64, starts: I64, order: I64) -> int:
     """Counting sort: `order` gets the tuples by page, arrivals in order. Those of no single page come first; returns their number.
 
@@ -138,7 +140,7 @@ def by_page(pages: I64, starts: I64, order: I64) -> int:
     return elsewhere
 
 
-@kernel
+@quick_kernel
 def next_load(pages: I64, order: I64, start: int, page_at: I64, room: int, gap: int) -> tuple[int, int, int]:
     """Pages to read together for the tuples from `start` on: (first page, stop page, the first tuple that is not served by them).
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from semistream.parts.compiler import kernel
+from semistream.parts.compiler import kernel, quick_kernel
 from semistream.parts.memory import I64, U8, Memory
 
 _BLOCK_ROWS = 128
@@ -43,7 +43,7 @@ class Target(NamedTuple):
 # ------------------------------------------------------------------------------------------------------------ columns -> rows
 
 
-@kernel
+@quick_kernel
 def pack_words(values: NDArray[np.generic], picks: I64, rows: NDArray[np.generic], row_at: I64, offset: int) -> None:
     """Copy `values[picks]` into rows; `values` and `rows` are views of one width (1, 2, 4 or 8 bytes)."""
     width = values.itemsize
@@ -73,7 +73,7 @@ def pack_cells(
         used[i] += length
 
 
-@kernel
+@quick_kernel
 def clear_nulls(rows: U8, row_at: I64, offset: int, size: int) -> None:
     """Set the null bits of rows to "all present"."""
     for i in range(row_at.size):
@@ -81,7 +81,7 @@ def clear_nulls(rows: U8, row_at: I64, offset: int, size: int) -> None:
             rows[row_at[i] + offset + b] = 0
 
 
-@kernel
+@quick_kernel
 def pack_nulls(valid: U8, picks: I64, rows: U8, row_at: I64, offset: int, bit: int) -> None:
     """Set one null bit for the rows whose value is missing."""
     for i in range(picks.size):
@@ -93,13 +93,22 @@ def pack_nulls(valid: U8, picks: I64, rows: U8, row_at: I64, offset: int, bit: i
 
 
 @kernel
-def gather_fixed(source: Memory, row_at: I64, columns: Columns, target: Target, first: int) -> None:
-    """Copy the fixed columns of rows to `target`, at positions `first`, `first + 1`, ... of every column."""
-    places = np.empty(_BLOCK_ROWS, np.uint64)
+def gather_fixed(source: Memory, row_at: I64, columns: Columns, target: Target, first: int) -> np.uint64:
+    """Copy the fixed columns of rows to `target`, at positions `first`, `first + 1`, ... of every column. What is returned means nothing.
+
+    First every line of a block's rows is touched, by loads that nothing waits for, so that the processor fetches many at a time. Columns
+    alone fetch a few at a time: gathering strewn rows then takes twice as long.
+    """
+    places, touched = np.empty(_BLOCK_ROWS, np.uint64), np.uint64(0)
+    begin, end = columns.offset.min() >> 3, (columns.offset + columns.size).max() - 1 >> 3
     for start in range(0, row_at.size, _BLOCK_ROWS):
         block = places[: min(_BLOCK_ROWS, row_at.size - start)]
         for i in range(block.size):
             block[i] = np.uint64(row_at[start + i])
+            word = row_at[start + i] >> 3
+            for k in range(word + begin, word + end, 8):
+                touched ^= source.b8[np.uint64(k)]
+            touched ^= source.b8[np.uint64(word + end)]
         for c in range(columns.offset.size):
             size, offset = columns.size[c], columns.offset[c]
             at = target.column_at[c] + (first + start) * size
@@ -115,6 +124,7 @@ def gather_fixed(source: Memory, row_at: I64, columns: Columns, target: Target, 
                 _gather_runs(source.b8[offset >> 3 :], block, np.uint64(3), target.memory.b8[at >> 3 :], size >> 3)
             else:
                 _gather_runs(source.b1[offset:], block, np.uint64(0), target.memory.b1[at:], size)
+    return touched
 
 
 @kernel
@@ -135,7 +145,7 @@ def _gather_runs(
             target[np.uint64(i * count + k)] = source[np.uint64(start + k)]
 
 
-@kernel
+@quick_kernel
 def gather_valid(rows: U8, row_at: I64, offset: int, bit: int, valid: U8, first: int) -> int:
     """Write 1 for a present and 0 for a missing value of each row; returns how many are missing."""
     missing = 0
@@ -148,7 +158,7 @@ def gather_valid(rows: U8, row_at: I64, offset: int, bit: int, valid: U8, first:
     return missing
 
 
-@kernel
+@quick_kernel
 def cell_bytes(words: NDArray[np.uint32], row_at: I64, offset: int) -> int:
     """Total length of one variable column over rows."""
     total = 0
@@ -181,7 +191,7 @@ def _copy(source: U8, start: int, target: U8, at: int, count: int) -> None:
 # ------------------------------------------------------------------------------------------------------------ columns -> columns
 
 
-@kernel
+@quick_kernel
 def take_words(values: NDArray[np.generic], picks: I64, target: NDArray[np.generic], first: int) -> None:
     """Copy `values[picks]` to `target[first:]`; both are views of one width (1, 2, 4 or 8 bytes)."""
     for i in range(picks.size):
@@ -195,7 +205,7 @@ def take_bytes(values: U8, size: int, picks: I64, target: U8, at: int) -> None:
         _copy(values, picks[i] * size, target, at + i * size, size)
 
 
-@kernel
+@quick_kernel
 def take_valid(present: U8, picks: I64, valid: U8, first: int) -> int:
     """Write 1 for a present and 0 for a missing value of every picked row; returns how many are missing."""
     missing = 0
@@ -206,7 +216,7 @@ def take_valid(present: U8, picks: I64, valid: U8, first: int) -> int:
     return missing
 
 
-@kernel
+@quick_kernel
 def picked_bytes(starts: I64, picks: I64) -> int:
     """Total length of the picked values of variable length."""
     total = 0

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from semistream.parts.compiler import kernel
+from semistream.parts.compiler import quick_kernel
 from semistream.parts.memory import I64, U8
 
 
-@kernel
+@quick_kernel
 def positions(stamps: I64, picks: I64) -> I64:
     """Stream positions of tuples."""
     found = np.empty(picks.size, np.int64)
@@ -17,7 +17,7 @@ def positions(stamps: I64, picks: I64) -> I64:
     return found
 
 
-@kernel
+@quick_kernel
 def mark_matched(stamps: I64, picks: I64, first: U8) -> int:
     """Note that these tuples have a match; `first` is 1 where a tuple had none before. Returns how many had none."""
     count = 0
@@ -30,7 +30,7 @@ def mark_matched(stamps: I64, picks: I64, first: U8) -> int:
     return count
 
 
-@kernel
+@quick_kernel
 def unmatched(stamps: I64, picks: I64) -> I64:
     """Those of the tuples that have no match."""
     found = np.empty(picks.size, np.int64)

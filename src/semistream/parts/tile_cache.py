@@ -12,9 +12,7 @@ item lies, how many rows it has, and how often it was hit since it was written t
 
     what = place / 8 << 32 | rows << 16 | hits
 
-There is no list of free places inside a tile: when room is needed the oldest tile is emptied, and items that were hit often enough
-are written again, behind the newest. So rows of any length can come and go, nothing is ever moved for lack of a hole, and the
-cache gives memory back in whole tiles.
+How items come and go is told in tile_items.py.
 """
 
 from __future__ import annotations
@@ -22,10 +20,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from semistream.parts import tiles as tile_lists
 from semistream.parts.compiler import kernel
-from semistream.parts.memory import I32, I64, U8, Memory
+from semistream.parts.memory import I64, U8
 from semistream.parts.stream_table import home_of, tag_of
 from semistream.parts.tiles import Tiles
 from semistream.parts.words import spread
@@ -40,8 +39,10 @@ ENTRIES_PER_KEY = 1.5
 KEY_BYTES = 26  # what a key costs in the table
 HEADER_BYTES = 16
 ROWS_MOST = (1 << 16) - 1
+_BLOCK = 64
 _NONE, _ONE = np.uint64(0), np.uint64(1)
-_HITS_MOST = np.int64((1 << 16) - 1)
+# hits are counted up to here, and who has so many stays: threads that write to the same hot entries all the time wait for each other
+HITS_MOST = np.int64(255)
 
 
 class TileCache(NamedTuple):
@@ -57,6 +58,19 @@ def reset(cache: TileCache, tiles_most: int) -> None:
     """Forget everything (the tiles are the pool's)."""
     cache.tag.fill(0)
     cache.state[:] = (-1, -1, 0, 0, tiles_most)
+
+
+@kernel
+def clear(cache: TileCache, tiles: Tiles) -> None:
+    """Forget everything and give the tiles back."""
+    tile = cache.state[OLDEST]
+    for _ in range(cache.state[HELD]):
+        behind = np.int64(tiles.link[tile])
+        tile_lists.give(tiles, tile)
+        tile = behind
+    cache.tag[:] = 0
+    cache.state[:4] = 0
+    cache.state[OLDEST] = cache.state[NEWEST] = -1
 
 
 @kernel
@@ -105,18 +119,35 @@ class Answers(NamedTuple):
 
 
 @kernel
-def answer(cache: TileCache, words: I64, picks: I64, width: int, cursor: I64, answers: Answers) -> None:
+def _touch_entries(cache: TileCache, words: I64, picks: I64, homes: NDArray[np.uint64]) -> int:
+    """Work out where a block's probes begin, and touch the entries by loads that nothing waits for: many are fetched at a time."""
+    touched = np.int64(0)
+    for k in range(picks.size):
+        homes[k] = np.uint64(home_of(spread(words[np.uint64(picks[k])]), cache.tag.size))
+        touched += np.int64(cache.tag[homes[k]])
+    for k in range(picks.size):
+        if cache.tag[homes[k]] != 0:
+            touched ^= cache.entry[homes[k], WORD]
+    return touched
+
+
+@kernel
+def answer(cache: TileCache, words: I64, picks: I64, width: int, cursor: I64, answers: Answers) -> int:
     """Look picked tuples up, until there is no room for the pairs of the next one.
 
-    `cursor` counts tuples looked up, pairs, tuples answered, tuples missed; the caller sets the pairs and the answered back to 0.
+    `cursor` counts tuples looked up, pairs, tuples answered, tuples missed; the caller sets the pairs and the answered back to 0. What is
+    returned means nothing.
     """
     size, room = np.uint64(cache.tag.size), answers.picks.size
     pairs, done, missed = cursor[1], cursor[2], cursor[3]
     stop = picks.size
+    homes, touched = np.empty(_BLOCK, np.uint64), np.int64(0)
     for i in range(cursor[0], picks.size):
+        ahead = (i - cursor[0]) & (_BLOCK - 1)
+        if ahead == 0:
+            touched ^= _touch_entries(cache, words, picks[i : i + _BLOCK], homes)
         word = words[np.uint64(picks[i])]
-        mixed = spread(word)
-        tag, entry = tag_of(mixed), np.uint64(home_of(mixed, cache.tag.size))
+        tag, entry = tag_of(spread(word)), homes[ahead]
         while cache.tag[entry] != 0 and (cache.tag[entry] != tag or cache.entry[entry, WORD] != word):
             entry += _ONE
             if entry == size:
@@ -130,7 +161,7 @@ def answer(cache: TileCache, words: I64, picks: I64, width: int, cursor: I64, an
         if pairs + rows > room or done == answers.done.size:
             stop = i
             break
-        if what & 0xFFFF != _HITS_MOST:
+        if what & 0xFFFF != HITS_MOST:
             cache.entry[entry, WHAT] = what + 1
         item = (what >> 32 & 0xFFFFFFFF) << 3
         for row in range(rows):
@@ -142,184 +173,4 @@ def answer(cache: TileCache, words: I64, picks: I64, width: int, cursor: I64, an
         answers.done[np.uint64(done)] = picks[i]
         done += 1
     cursor[0], cursor[1], cursor[2], cursor[3] = stop, pairs, done, missed
-
-
-class Shape(NamedTuple):
-    """What master rows look like: width of the fixed part, and where in it the cells lie."""
-
-    width: int
-    cells: I64
-
-
-@kernel
-def item_bytes(memory: Memory, shape: Shape, row_at: int, rows: int) -> int:
-    """Bytes of an item with these rows, which stand one after the other."""
-    total = HEADER_BYTES + (rows * shape.width + 7 >> 3 << 3)
-    for row in range(rows):
-        for cell in shape.cells:
-            total += np.int64(memory.b4[((row_at + row * shape.width + cell) >> 2) + 1])
-    return total + 7 >> 3 << 3
-
-
-@kernel
-def open_item(cache: TileCache, tiles: Tiles, size: int, now: int) -> int:
-    """Room for an item behind the newest one, or -1 if that takes a tile and none is free."""
-    newest = cache.state[NEWEST]
-    if newest < 0 or cache.tile[newest, USED] + size > tiles.state[tile_lists.BYTES]:
-        tile = tile_lists.take(tiles) if cache.state[HELD] < cache.state[MOST] else np.int64(-1)
-        if tile < 0:
-            return np.int64(-1)
-        if newest >= 0:
-            tiles.link[newest] = tile
-        else:
-            cache.state[OLDEST] = tile
-        cache.state[NEWEST] = newest = tile
-        cache.tile[tile, BORN], cache.tile[tile, USED] = now, 0
-        cache.state[HELD] += 1
-    at = tile_lists.place_of(tiles, newest) + cache.tile[newest, USED]
-    cache.tile[newest, USED] += size
-    return np.int64(at)
-
-
-@kernel
-def write_item(memory: Memory, shape: Shape, word: int, row_at: int, heap_at: int, rows: int, at: int) -> None:
-    """Copy rows that stand one after the other, and their heap bytes."""
-    width = shape.width
-    memory.b8[(at >> 3) + 1] = np.uint64(word)
-    fixed = at + HEADER_BYTES
-    if (row_at | width) & 7 == 0:
-        for i in range(rows * width >> 3):
-            memory.b8[(fixed >> 3) + i] = memory.b8[(row_at >> 3) + i]
-    else:
-        for b in range(rows * width):
-            memory.b1[fixed + b] = memory.b1[row_at + b]
-    end = fixed + (rows * width + 7 >> 3 << 3)
-    for row in range(rows):
-        for cell in shape.cells:
-            place = (fixed + row * width + cell) >> 2
-            start, length = heap_at + np.int64(memory.b4[place]), np.int64(memory.b4[place + 1])
-            memory.b4[place] = np.uint32(end - at)
-            for b in range(length):
-                memory.b1[end + b] = memory.b1[start + b]
-            end += length
-    memory.b8[at >> 3] = np.uint64(end - at + 7 >> 3 << 3)
-
-
-@kernel
-def enter(cache: TileCache, word: int, at: int, rows: int) -> None:
-    """Make an item known; nothing is known of its word."""
-    entry = find(cache, word)
-    cache.tag[entry] = tag_of(spread(word))
-    cache.entry[entry, WORD] = word
-    cache.entry[entry, WHAT] = (at >> 3) << 32 | rows << 16
-    cache.state[KEYS] += 1
-
-
-class Chosen(NamedTuple):
-    """Keys to be kept: word, first row, heap base, number of rows (0: the master lacks the key)."""
-
-    words: I64
-    row_at: I64
-    heap_at: I64
-    rows: I64
-
-
-@kernel
-def keep(
-    cache: TileCache, tiles: Tiles, memory: Memory, shape: Shape, chosen: Chosen, start: int, now: int, most: int
-) -> int:
-    """Take keys in from number `start` on; returns the number of the first one for which there is no tile, or that of all.
-
-    Passed over: what is already known, and items larger than a tile; when `most` keys are held nothing is taken in.
-    """
-    for i in range(start, chosen.words.size):
-        rows = chosen.rows[i]
-        size = item_bytes(memory, shape, chosen.row_at[i], rows)
-        if cache.state[KEYS] >= most or size > tiles.state[tile_lists.BYTES] or rows > ROWS_MOST:
-            continue
-        if cache.tag[find(cache, chosen.words[i])] != 0:
-            continue
-        at = open_item(cache, tiles, size, now)
-        if at < 0:
-            return i
-        write_item(memory, shape, chosen.words[i], chosen.row_at[i], chosen.heap_at[i], rows, at)
-        enter(cache, chosen.words[i], at, rows)
-    return chosen.words.size
-
-
-@kernel
-def empty_oldest(cache: TileCache, tiles: Tiles, memory: Memory, scratch: int, hits_for_bytes: float, now: int) -> int:
-    """Empty the oldest tile; items with at least `hits_for_bytes` hits for each of their bytes are written again. Returns how many were.
-
-    The tile is copied to `scratch` and given back first, so there is always a tile for those that stay.
-    """
-    tile = cache.state[OLDEST]
-    at, used = tile_lists.place_of(tiles, tile), cache.tile[tile, USED]
-    if tile == cache.state[NEWEST]:
-        cache.state[NEWEST] = -1
-    for i in range(used >> 3):
-        memory.b8[(scratch >> 3) + i] = memory.b8[(at >> 3) + i]
-    cache.state[OLDEST] = np.int64(tiles.link[tile])
-    cache.state[HELD] -= 1
-    tile_lists.give(tiles, tile)
-    place, stay = np.int64(0), 0
-    while place < used:
-        size, word = np.int64(memory.b8[(scratch + place) >> 3]), np.int64(memory.b8[((scratch + place) >> 3) + 1])
-        entry = find(cache, word)
-        what = cache.entry[entry, WHAT]
-        if (what & 0xFFFF) >= hits_for_bytes * (size + KEY_BYTES):
-            new = open_item(cache, tiles, size, now)
-            for i in range(size >> 3):
-                memory.b8[(new >> 3) + i] = memory.b8[((scratch + place) >> 3) + i]
-            cache.entry[entry, WHAT] = (new >> 3) << 32 | (what & 0xFFFF0000)
-            stay += 1
-        else:
-            drop_entry(cache, entry)
-        place += size
-    return stay
-
-
-@kernel
-def choose(memory: Memory, page_at: I64, width: int, asked: I32, least: int, cursor: I64, chosen: Chosen) -> int:
-    """Keys of a load whose rows were asked for by at least so many tuples, until `chosen` is full; returns how many.
-
-    `cursor` (page, row) says where to go on. Only words that lie in one page were asked for, so the rows of a word stand side by side.
-    """
-    base_row = np.int64(memory.b8[(page_at[0] >> 3) + 2])
-    count = 0
-    while cursor[0] < page_at.size:
-        at = page_at[cursor[0]]
-        rows, first = np.int64(memory.b4[(at >> 2) + 1]), at + np.int64(memory.b4[(at >> 2) + 6])
-        number = np.int64(memory.b8[(at >> 3) + 2]) - base_row
-        row = cursor[1]
-        while row < rows:
-            if asked[number + row] < least:
-                row += 1
-                continue
-            if count == chosen.words.size:
-                cursor[1] = row
-                return count
-            start, word = row, np.int64(memory.b8[(at >> 3) + 4 + row])
-            while row < rows and np.int64(memory.b8[(at >> 3) + 4 + row]) == word:
-                row += 1
-            chosen.words[count], chosen.rows[count] = word, row - start
-            chosen.row_at[count], chosen.heap_at[count] = first + start * width, at
-            count += 1
-        cursor[0] += 1
-        cursor[1] = 0
-    return count
-
-
-@kernel
-def ask_all(memory: Memory, page_at: I64, first_words: I64, continues: U8, first: int, asked: I32) -> None:
-    """Count one tuple for every row of a load whose word lies in one page; page `first` of the master is the load's first."""
-    number = 0
-    for p in range(page_at.size):
-        at, page = page_at[p], first + p
-        from_before = page < continues.size and continues[page] != 0
-        to_next = page + 1 < continues.size and continues[page + 1] != 0
-        for row in range(np.int64(memory.b4[(at >> 2) + 1])):
-            word = np.int64(memory.b8[(at >> 3) + 4 + row])
-            split = (from_before and word == first_words[page]) or (to_next and word == first_words[page + 1])
-            asked[number] = 0 if split else 1
-            number += 1
+    return touched

@@ -15,22 +15,22 @@ from semistream.parts.compiler import kernel
 from semistream.parts.memory import I32, I64
 
 # positions in `state`
-FREE_HEAD, FREE, AT, BYTES = 0, 1, 2, 3
+FREE_HEAD, FREE, AT, BYTES, KEPT_BACK = 0, 1, 2, 3, 4
 
 
 class Tiles(NamedTuple):
-    """The chains, and where tile 0 begins in the slab and how long a tile is."""
+    """The chains; where tile 0 begins in the slab, how long a tile is, and how many free ones are kept back from the bins."""
 
     link: I32
     state: I64
 
 
-def reset(tiles: Tiles, at: int, tile_bytes: int) -> None:
+def reset(tiles: Tiles, at: int, tile_bytes: int, kept_back: int = 0) -> None:
     """All tiles are free."""
     count = tiles.link.size
     tiles.link[:] = np.arange(1, count + 1, dtype=np.int32)
     tiles.link[count - 1] = -1
-    tiles.state[:] = (0, count, at, tile_bytes)
+    tiles.state[:] = (0, count, at, tile_bytes, kept_back)
 
 
 @kernel

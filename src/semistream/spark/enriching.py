@@ -35,7 +35,7 @@ def enrich(  # noqa: PLR0913 - the options of Join, and two of Spark's own
     master: str | PathLike[str] | Master,
     on: str | Sequence[str] | Mapping[str, str],
     *,
-    algorithm: str = "hybridjoin",
+    algorithm: str = "adaptive",
     memory: int | str = "64MB",
     how: str = "inner",
     columns: Sequence[str | tuple[str, str]] | Mapping[str, str] | None = None,
@@ -69,6 +69,7 @@ def enrich(  # noqa: PLR0913 - the options of Join, and two of Spark's own
     options: dict[str, Any] = {
         "on": on, "algorithm": algorithm, "how": how, "columns": columns, "where": where, "null_safe": null_safe,
         "ordered": ordered, "match_column": match_column, "max_wait": max_wait, "preset": preset,
+        "threads": 1,  # a task slot is a core
     }  # fmt: skip
     slots = slots_of(stream.sparkSession) if task_slots is None else task_slots
     if slots < 1:
