@@ -128,10 +128,10 @@ class Seen:
     """A keeper that writes down what it is shown."""
 
     def __init__(self, least=1.0):
-        self.least, self.offered, self.collected, self.finished = least, [], [], []
+        self.least, self.offered, self.collected, self.finished, self.passed = least, [], [], [], []
 
     def passes(self, rows):
-        pass
+        self.passed += rows.words.tolist()
 
     def offer(self, rows, waiting):
         self.offered += zip(rows.words.tolist(), waiting.tolist(), strict=True)
@@ -174,6 +174,16 @@ def test_words_that_go_on_outside_the_load_are_not_offered():
     bench.admit([1, 2, 3])
     bench.run(bench.pending.claim(bench.load([1, 2, 3], open_words=ints(1, 1, 1, 3))))
     assert keeper.offered == [(2, 1)]
+    assert keeper.passed == [1, 2, 3]
+
+
+def test_a_keeper_for_whom_nothing_is_worth_it_at_first_sight_sees_what_passes():
+    keeper = Seen(least=np.inf)
+    bench = Bench(matches=64, keeper=keeper)
+    bench.admit([1, 2, 2])
+    bench.run(bench.pending.probe(bench.load([1, 2, 2, 2], open_words=ints(1, 1, 0, 0))))
+    assert keeper.passed == [1, 2, 2, 2]
+    assert keeper.offered == []
 
 
 def test_a_looked_up_word_is_shown_load_by_load_and_finished_once():

@@ -30,8 +30,7 @@ from semistream.algorithms.kept_blocks import KeptBlocks
 from semistream.budget import Slab
 from semistream.hot_cache import HotCache
 from semistream.parts import page, tile_cache
-from semistream.parts.hot_cache import ROWS
-from semistream.parts.hot_switching import REFUSED
+from semistream.parts.hot_cache import NOBODY, ROWS
 from semistream.tile_front import TileFront
 from tests.contract.harness import smallest_bytes
 from tests.reference import reference_join, same_multiset
@@ -51,7 +50,7 @@ def hot_keys(cache: HotCache) -> str:
     for count in sorted(set(rows[rows >= 0].tolist())):
         keys = shorten(map(str, sorted(kept.record_word[rows == count].tolist())))
         said.append(f"{keys} ({'no row' if count == 0 else 'a row' if count == 1 else f'{count} rows'})")
-    if coming := sorted(kept.record_word[(rows < 0) & (rows > REFUSED)].tolist()):
+    if coming := sorted(kept.record_word[(rows < 0) & (rows > NOBODY)].tolist()):
         said.append(f"on the way {shorten(map(str, coming))}")
     return ", ".join(said) or "nothing"
 

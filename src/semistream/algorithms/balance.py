@@ -67,18 +67,23 @@ class Balance:
         needed = (rows * self.costs[ROW_COST] + self.costs[WORD_COST]) / self.costs[WAITING_COST]
         return float(max(int(needed) + 1, self._costs.least))
 
+    def least_a_row(self) -> float:
+        """Tuples that outweigh a row, its word aside."""
+        return float(self.costs[ROW_COST] / self.costs[WAITING_COST])
+
     def cycle_ends(self) -> None:
-        """Every tuple that waited when the cycle began has left. Every tenth time the cached words are judged."""
-        state = self._ring.state
+        """Every tuple that waited when the cycle began has left. Cached words are judged every tenth time, and when room is short."""
+        state, cache = self._ring.state, self._cache
         state[CYCLE] += 1
-        self._cache.now = int(state[CYCLE])
-        if state[CYCLE] % _REVIEWED_EVERY:
-            return
+        cache.now = cycle = int(state[CYCLE])
+        was_short, counted = bool(state[SHORT_ROWS] or state[SHORT_WORDS]), cycle % _REVIEWED_EVERY or _REVIEWED_EVERY
         for kind, short in enumerate((SHORT_ROWS, SHORT_WORDS)):
             before, is_short = self.prices[kind], bool(state[short])
             self.prices[kind], state[short] = before * _DEARER if is_short else max(1.0, before / _CHEAPER), 0
         self._set_costs()
-        self.evicted += hot_switching.review(self._cache.kept, self._cache.memory, self.costs, int(state[CYCLE]))
+        if was_short or counted == _REVIEWED_EVERY:
+            anew = counted == _REVIEWED_EVERY
+            self.evicted += hot_switching.review(cache.kept, cache.memory, self.costs, cycle, counted, anew)
 
     def note_room(self) -> None:
         """Take notice when the cache is nearly full."""

@@ -17,10 +17,11 @@ memory: keys for which the inequality holds, until it has not held for ten cycle
 Departures from the print, which is wrong in six places (tests/stories/ssbj shows them). Nothing expires before k chunks exist. Keys enter
 whole: a tuple that waits sees every row once before it leaves, so from its coming to its leaving the rows of its key are counted and
 collected at once, and the inequality decides when it leaves. That is one round for each key, where the print has two for all of them, and
-needs no phase-out: who waits meanwhile finishes by the scan. Cached keys are judged once every tenth cycle, by their hits over their age.
-Keys without rows are cached. Costs are real bytes, a record for a key without rows included, and one tuple in a round does not say that
-another will come. The cache has a fixed share of the memory: when what the inequality favours does not fit, cached bytes get a price
-(`balance.py`). Preset "published": 20 bytes a tuple, 120 a row and none a record in the inequality; eight times of it in the budget.
+needs no phase-out: who waits meanwhile finishes by the scan. Where rows of a key lie side by side one load is enough. Cached keys are
+judged once every tenth cycle, by their hits over their age. Keys without rows are cached. Costs are real bytes, a record for a key
+without rows included, and one tuple in a round does not say that another will come. The cache has a fixed share of the memory: when
+what the inequality favours does not fit, cached bytes get a price, and keys are judged at once (`balance.py`). Preset "published":
+20 bytes a tuple, 120 a row and none a record in the inequality; eight times of it in the budget.
 
 >>> import pyarrow as pa, semistream as ss, tempfile
 >>> folder = tempfile.mkdtemp() + "/colours.master"
@@ -76,17 +77,23 @@ class Scan:
     def __init__(self, parts: Parts, cache: HotCache) -> None:
         ring = take_ring(parts)
         self.balance = Balance(cache, costs_of(parts), ring)
-        self._switching = Switching(cache, self.balance, ring, parts.buffer(), parts.reader.pages)
+        self._switching = Switching(cache, self.balance, ring, parts.buffer(), parts.reader)
         self._scan = meshjoin.MeshJoin(replace(parts, keeper=self._switching, disk=self._switching))
-        self.area, self.patience, self.step = self._scan.area, self._scan.patience, self._scan.step
-        self._switching.table = self.area.table
+        self.area, self.patience = self._scan.area, self._scan.patience
+        self._switching.pending = self.area
 
     def admit(self, block: Block) -> int:
         """A chunk takes its share; keys that are asked for often are begun."""
         taken = self._scan.admit(block)
         if taken:
-            self._switching.enter(self.area.admitted)
+            self._switching.enter()
         return taken
+
+    def step(self) -> Iterator[Found]:
+        """Read one partition; who leaves without a match asked for a key that may be absent."""
+        for found in self._scan.step():
+            yield found
+            self._switching.left(found)
 
 
 class Indexed:

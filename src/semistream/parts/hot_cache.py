@@ -201,8 +201,8 @@ def keep(cache: HotCache, memory: Memory, rows: Picked, waiting: I64, now: int) 
 
 
 @kernel
-def drop_rows(cache: HotCache, memory: Memory, record: int) -> int:
-    """Make the slots of a word's rows free; returns how many. The record still names them."""
+def forget(cache: HotCache, memory: Memory, record: int) -> int:
+    """Let go of a word and its rows; returns how many rows, at least 1."""
     rows, slot = 0, np.int64(cache.records[record, HEAD])
     while slot >= 0:
         if cache.cells.size:
@@ -213,13 +213,6 @@ def drop_rows(cache: HotCache, memory: Memory, record: int) -> int:
         rows += 1
         slot = following
     cache.state[FREE_SLOTS] += rows
-    return rows
-
-
-@kernel
-def forget(cache: HotCache, memory: Memory, record: int) -> int:
-    """Let go of a word and its rows; returns how many rows, at least 1."""
-    rows = drop_rows(cache, memory, record)
     drop_entry(cache, find(cache, cache.record_word[record]))  # counts KEYS down
     cache.records[record, ROWS] = NOBODY
     cache.records[record, NEXT_FREE] = cache.state[FREE_RECORD]
