@@ -14,6 +14,7 @@ import numpy as np
 from semistream.parts import tiles as tile_lists
 from semistream.parts.compiler import kernel, quick_kernel
 from semistream.parts.memory import I32, I64, U8, Memory
+from semistream.parts.page import copy_bytes
 from semistream.parts.stream_table import tag_of
 from semistream.parts.tile_cache import (
     BORN,
@@ -80,12 +81,7 @@ def write_item(memory: Memory, shape: Shape, word: int, row_at: int, heap_at: in
     width = shape.width
     memory.b8[(at >> 3) + 1] = np.uint64(word)
     fixed = at + HEADER_BYTES
-    if (row_at | width) & 7 == 0:
-        for i in range(rows * width >> 3):
-            memory.b8[(fixed >> 3) + i] = memory.b8[(row_at >> 3) + i]
-    else:
-        for b in range(rows * width):
-            memory.b1[fixed + b] = memory.b1[row_at + b]
+    copy_bytes(memory.b1, row_at, memory.b1, fixed, rows * width)
     end = fixed + (rows * width + 7 >> 3 << 3)
     for row in range(rows):
         for cell in shape.cells:
@@ -151,8 +147,7 @@ def empty_oldest(cache: TileCache, tiles: Tiles, memory: Memory, scratch: int, h
     at, used = tile_lists.place_of(tiles, tile), cache.tile[tile, USED]
     if tile == cache.state[NEWEST]:
         cache.state[NEWEST] = -1
-    for i in range(used >> 3):
-        memory.b8[(scratch >> 3) + i] = memory.b8[(at >> 3) + i]
+    copy_bytes(memory.b1, at, memory.b1, scratch, used)
     cache.state[OLDEST] = np.int64(tiles.link[tile])
     cache.state[HELD] -= 1
     tile_lists.give(tiles, tile)
@@ -164,8 +159,7 @@ def empty_oldest(cache: TileCache, tiles: Tiles, memory: Memory, scratch: int, h
         hits = what & 0xFFFF
         if hits == HITS_MOST or hits >= hits_for_bytes * (size + KEY_BYTES):
             new = open_item(cache, tiles, size, now)
-            for i in range(size >> 3):
-                memory.b8[(new >> 3) + i] = memory.b8[((scratch + place) >> 3) + i]
+            copy_bytes(memory.b1, scratch + place, memory.b1, new, size)
             cache.entry[entry, WHAT] = (new >> 3) << 32 | (what & 0xFFFF0000)
             stay += 1
         else:
