@@ -68,7 +68,7 @@ def crowded_case(**options) -> Case:
 def drifting_case(**options) -> Case:
     """What the stream asks for again and again changes; every third key of the master has two rows, and memory holds a part of it."""
     keys = pa.array(sorted([*range(3000), *range(0, 3000, 3)]), pa.int64())
-    asked = [phase * 900 + (number * 7919) % 200 for phase in (0, 1, 2, 3, 0) for number in range(400)]
+    asked = [phase * 900 + (number * 7919) % 120 for phase in (0, 1, 2, 3, 0) for number in range(240)]
     stream = stream_table({"key0": pa.array(asked, pa.int64())})
     wide = pa.array([f"{number:0>60}" for number in range(len(keys))])
     return Case(

@@ -136,10 +136,11 @@ def test_two_key_types_are_compared_rightly_or_refused_by_name():
     assert accepted > len(kinds)
 
 
+@pytest.mark.compiled
 @every_algorithm
 def test_every_payload_type_passes_through(algorithm):
     names = list(PAYLOADS)
-    key = pa.array([number % 40 for number in range(120)], pa.int64())
+    key = pa.array([number % 20 for number in range(60)], pa.int64())
     stream, master_rows = stream_table({"key0": key}, names), master_table({"key0": key}, names)
     case = Case({}, stream, cut(stream, [5, 50, 0, 1]), master_rows, "key0", ["key0"], options={"how": "left"})
     with opened_master("key", master_rows, ["key0"], 8192) as master:
@@ -183,9 +184,7 @@ def test_any_cutting_into_batches_gives_the_same_rows(kind, algorithm):
 
 
 @every_algorithm
-@pytest.mark.parametrize(
-    "weak", [lambda word: 0, lambda word: word & 1, lambda word: -(word & 3)], ids=["one", "two", "four"]
-)
+@pytest.mark.parametrize("weak", [lambda word: 0, lambda word: -(word & 3)], ids=["one", "four"])
 def test_a_weak_hash_costs_time_and_never_an_answer(weak, algorithm, monkeypatch):
     strong = keys.hash_bytes
 
@@ -242,13 +241,13 @@ def test_keys_that_come_again_and_again_are_answered_as_the_first_time(kind, alg
 @every_pair
 @pytest.mark.parametrize("ordered", [False, True])
 def test_the_smallest_budget_works_for_a_master_five_times_larger(kind, algorithm, ordered):
-    rows, asked = 15_000, 800
+    rows, asked = 15_000, 400
     wide = pa.array([f"{number:0>60}" for number in range(rows)])
     table = pa.table({"key0": pa.array(range(0, 2 * rows, 2), pa.int64()), "m_text": wide})
     stream = stream_table(
         {"key0": pa.array([(number * 7919) % (2 * rows) for number in range(asked)], pa.int64())}, ["string"]
     )
-    case = Case({}, stream, cut(stream, [1, 500]), table, "key0", ["key0"], options={"how": "left", "ordered": ordered})
+    case = Case({}, stream, cut(stream, [1, 250]), table, "key0", ["key0"], options={"how": "left", "ordered": ordered})
     with opened_master(kind, table, ["key0"]) as master:
         outcome = check_case(master, case, algorithm)
         assert 5 * outcome.report["memory_bytes"] <= table.nbytes
@@ -438,6 +437,7 @@ BOUNDS = {
 }
 
 
+@pytest.mark.compiled
 @every_algorithm
 def test_the_declared_bound_on_waiting_holds(algorithm):
     BOUNDS[ALGORITHMS[algorithm].capabilities["bound"]](algorithm)
@@ -463,6 +463,7 @@ def test_nothing_new_lets_the_waiting_leave(kind, algorithm):
     assert done == 40
 
 
+@pytest.mark.compiled
 @every_algorithm
 @pytest.mark.parametrize("max_wait", [0, 1, 10, 100])
 def test_max_wait_in_tuples_bounds_the_wait(max_wait, algorithm):
@@ -550,9 +551,10 @@ def test_several_threads_give_the_rows_that_one_gives(how, algorithm, monkeypatc
 # ------------------------------------------------------------------------------------------------------- good manners
 
 
+@pytest.mark.compiled
 @every_pair
 def test_closing_early_releases_everything(kind, algorithm):
-    case = plain_case(3000, 5000, [], 3000, how="left")
+    case = plain_case(1500, 5000, [], 1500, how="left")
     case = as_sqlite_keeps(case) if kind == "sqlite" else case
     closed = []
 
@@ -656,6 +658,7 @@ def test_a_preset_that_does_not_exist_is_refused(algorithm):
     assert (error.value.algorithm, error.value.capability) == (algorithm, "preset")
 
 
+@pytest.mark.compiled
 @every_pair
 def test_every_preset_gives_the_same_rows(kind, algorithm):
     cases_ = (
