@@ -14,7 +14,6 @@ A record's path:
 from __future__ import annotations
 
 import datetime as dt
-import time
 from collections.abc import Generator, Iterable, Iterator
 from os import PathLike
 from typing import Any
@@ -22,13 +21,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from semistream import plan
+from semistream import plan, state
 from semistream.algorithms import find_algorithm
 from semistream.errors import NoProgress, UsageError
 from semistream.parts.compiler import announce_compilation
 from semistream.protocols import Master
 from semistream.report import empty_report
 from semistream.sharing import Options, check_budget
+from semistream.turns import Turns
 from semistream.units import parse_bytes
 from semistream.workshop import Workshop
 
@@ -54,6 +54,8 @@ class Join:
     >>> join = ss.Join(master, on="id", memory="1MB", how="left")
     >>> [row for batch in join([pa.record_batch({"id": [2, 7]})]) for row in batch.to_pylist()]
     [{'id': 2, 'price': 2.0}, {'id': 7, 'price': None}]
+
+    A join that ends before its stream can go on later, in another process: see `save`.
     """
 
     def __init__(
@@ -110,14 +112,31 @@ class Join:
             stream_schema, options.stream_keys, self._master, options.how, options.payload, options.match_column
         )
 
-    def __call__(self, stream: Iterable[pa.RecordBatch | None]) -> Iterator[pa.RecordBatch]:
-        """Output batches for a stream of batches; an item None says that nothing has arrived, so that waiting tuples may leave."""
+    def __call__(
+        self, stream: Iterable[pa.RecordBatch | None], resume: bytes | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Output batches for a stream of batches; an item None says that nothing has arrived, so that waiting tuples may leave.
+
+        With `resume`, what `save` gave, the join goes on from there: the stream begins with the item that was asked for then.
+        """
         if isinstance(stream, pa.Table | pa.RecordBatch) or not isinstance(stream, Iterable):
             raise UsageError(
                 f"the stream is a {type(stream).__name__}: need an iterable of pyarrow.RecordBatch or None, such as table.to_batches()"
             )
-        self._run = _Run(self._master, self._options, self._plan)
-        return self._run.timed(stream)
+        saved = None if resume is None else state.read(resume, state.facts_of(self._master, self._options))
+        self._run = _Run(self._master, self._options, self._plan, saved)
+        return self._run.output(stream)
+
+    def save(self) -> bytes:
+        """All that waits, is cached or has been counted, for `resume`: possible while the join asks the stream for its next item.
+
+        Call it inside the stream's own generator, between two items: whatever was answered so far is with the caller then.
+        """
+        if self._run is None or not self._run.turns.asking:
+            raise UsageError(
+                "save() while the join does not ask its stream for an item: call it in the generator that the join reads, between two items"
+            )
+        return state.write(state.facts_of(self._master, self._options), self._run.save())
 
     def report(self) -> dict[str, Any]:
         """Counters, rate, waits and bytes by part, of the latest call; also while it runs."""
@@ -129,37 +148,22 @@ class Join:
 class _Run:
     """One pass over one stream."""
 
-    def __init__(self, master: Master, options: Options, plan_for: Any) -> None:
+    def __init__(self, master: Master, options: Options, plan_for: Any, saved: state.Saved | None) -> None:
         self._master, self._options, self._plan_for = master, options, plan_for
         self._shop: Workshop | None = None
+        self._saved, self.turns = saved, Turns()
         self._idle = self._steps = 0
-        self._busy_s = self._clock = 0.0
         self._last_report = empty_report(options.algorithm.name, options.memory_bytes)
 
-    def timed(self, stream: Iterable[pa.RecordBatch | None]) -> Iterator[pa.RecordBatch]:
-        """`batches`, counting the seconds that are ours: neither the stream's nor the caller's."""
-        batches = self.batches(self._pulled(stream))
-        try:
-            while True:
-                self._clock = time.perf_counter()
-                batch = next(batches, None)
-                self._busy_s += time.perf_counter() - self._clock
-                if batch is None:
-                    return
-                yield batch
-        finally:
-            batches.close()
-
-    def _pulled(self, stream: Iterable[pa.RecordBatch | None]) -> Iterator[pa.RecordBatch | None]:
-        for item in stream:
-            self._clock = time.perf_counter()
-            yield item
-            self._busy_s += time.perf_counter() - self._clock
-        self._clock = time.perf_counter()
+    def output(self, stream: Iterable[pa.RecordBatch | None]) -> Iterator[pa.RecordBatch]:
+        """`batches`, on the clock."""
+        return self.turns.given(self.batches(self.turns.asked(stream)))
 
     def batches(self, stream: Iterable[pa.RecordBatch | None]) -> Generator[pa.RecordBatch, None, None]:
         """The loop."""
         try:
+            if self._saved is not None:
+                self._set_up(self._saved)
             for item in stream:
                 if item is None:
                     yield from self._rest()
@@ -183,12 +187,22 @@ class _Run:
                 self._shop.close()
                 self._shop = None
 
+    def _set_up(self, begin: pa.RecordBatch | state.Saved) -> Workshop:
+        """A workshop for the stream's first batch, or for what was saved."""
+        announce_compilation()
+        self._shop = shop = Workshop(self._master, self._options, self._plan_for(begin.schema), begin)
+        if isinstance(begin, state.Saved):
+            self._steps, self._idle, self.turns.busy_s = shop.resume(begin)
+            self._saved = None
+        return shop
+
+    def save(self) -> state.Saved | None:
+        """What must go on; nothing before the first row."""
+        return None if self._shop is None else self._shop.save([self._steps, self._idle, self.turns.busy_s])
+
     def _take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Admit a batch, piece by piece, stepping whenever there is no room or somebody has waited too long."""
-        if self._shop is None:
-            announce_compilation()
-            self._shop = Workshop(self._master, self._options, self._plan_for(batch.schema), batch)
-        shop = self._shop
+        shop = self._shop or self._set_up(batch)
         shop.check(batch.schema)
         for piece in shop.pieces(batch):
             while not shop.may_enter(piece):
@@ -229,4 +243,4 @@ class _Run:
             )
 
     def report(self) -> dict[str, Any]:
-        return self._shop.report(self._steps, self._busy_s) if self._shop is not None else self._last_report
+        return self._shop.report(self._steps, self.turns.busy_s) if self._shop is not None else self._last_report
