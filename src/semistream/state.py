@@ -57,6 +57,7 @@ def facts_of(master: Master, options: Options) -> dict[str, str]:
         "max_wait": repr(options.wait),
         "memory": repr(options.memory_bytes),
         "threads": repr(options.threads),
+        "overload": repr(options.overload.name),
         "master": master.fingerprint,
     }
 

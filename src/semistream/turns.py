@@ -6,6 +6,8 @@ import time
 from collections.abc import Generator, Iterable, Iterator
 from typing import TypeVar
 
+from semistream.errors import UsageError
+
 Item = TypeVar("Item")
 Output = TypeVar("Output")
 
@@ -17,6 +19,13 @@ class Turns:
         self.busy_s = 0.0  # neither the stream's nor the caller's
         self.asking = False  # the stream: all that was answered is with the caller, and nobody is at work
         self._clock = 0.0
+
+    def check_asking(self) -> None:
+        """Refuse to save a join that may be at work."""
+        if not self.asking:
+            raise UsageError(
+                "save() while the join does not ask its stream for an item: call it in the generator that the join reads, between two items"
+            )
 
     def given(self, batches: Generator[Output, None, None]) -> Iterator[Output]:
         """What the join gives; while the caller has it the clock stands still."""

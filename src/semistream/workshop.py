@@ -161,6 +161,12 @@ class Workshop:
         count = max(1, min(self._options.threads, block.picks.size // _PART_ROWS))
         return [block._replace(picks=picks) for picks in np.array_split(block.picks, count)]
 
+    def shed(self, piece: pa.RecordBatch, block: Block | None) -> None:
+        """Drop what the block has left of a piece, or (None) all of a piece that may not enter: it takes no place in the stream."""
+        self._options.overload.shed(piece, block, self._lanes.settlers[0].counts)
+        if block is not None and self._reorder is not None:
+            self._reorder.finish(block.position + block.picks, self._position)
+
     def step(self) -> Iterator[pa.RecordBatch]:
         """One iteration of the recipe."""
         strands = [self.recipe.step()] if self._stranded is None else self._stranded.strands()
