@@ -23,8 +23,8 @@ NO_JIT       := SEMISTREAM_KERNEL_CACHE=$(KERNELS)/nojit NUMBA_DISABLE_JIT=1
 PYTEST  := $(BIN)/python -m pytest
 WORKERS ?= 2
 SPREAD  := -n $(WORKERS) --dist loadgroup
-# planted faults test the tests, not the kernels: once, as shipped, is enough
-KERNEL_TESTS := tests/parts tests/contract --ignore tests/contract/test_planted_faults.py
+# planted faults test the tests, and saving and shedding have no kernels: once, as shipped, is enough
+KERNEL_TESTS := tests/parts tests/contract $(patsubst %,--ignore tests/contract/test_%.py,planted_faults save overload)
 
 .PHONY: help
 help: ## this list

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         NoProgress,
         SemistreamError,
         SourceError,
+        StateError,
         UsageError,
     )
     from semistream.join import Join
@@ -63,6 +64,7 @@ __all__ = [
     "NoProgress",
     "SemistreamError",
     "SourceError",
+    "StateError",
     "UsageError",
     "algorithms",
     "build_master",

@@ -88,10 +88,12 @@ def _refuse(total_bytes: int, shares: Sequence[Share], smallest: int) -> None:
 class Slab:
     """One block of bytes, cut into the arrays of the parts; `bytes_by_part` is the ledger."""
 
+    saved = ()
+
     def __init__(self, total_bytes: int) -> None:
         self.total_bytes = total_bytes
         self.bytes_by_part: dict[str, int] = {}
-        self._used = 0
+        self.used = 0
         size = max(_padded(total_bytes), mmap.PAGESIZE)
         # private: shared memory gets no huge pages
         block = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) if _PRIVATE else mmap.mmap(-1, size)
@@ -110,13 +112,13 @@ class Slab:
 
     def place(self, part: str, count_bytes: int, align: int = _LINE) -> int:
         """As `take`, but only where: the byte offset of the part's bytes in `memory`."""
-        at = -(-self._used // align) * align
+        at = -(-self.used // align) * align
         if at + count_bytes > self.total_bytes:
             raise AssertionError(
                 f"{part} wants {count_bytes} bytes, {self.total_bytes - at} of {self.total_bytes} are left"
             )
-        self.bytes_by_part[part] = self.bytes_by_part.get(part, 0) + at + count_bytes - self._used
-        self._used = at + count_bytes
+        self.bytes_by_part[part] = self.bytes_by_part.get(part, 0) + at + count_bytes - self.used
+        self.used = at + count_bytes
         return at
 
     def charge(self, part: str, count_bytes: int) -> None:

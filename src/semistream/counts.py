@@ -1,4 +1,4 @@
-"""What a join counts: tuples that came in, left, matched, and rows that went out."""
+"""What a join counts: tuples that came in, left, matched, were shed, and rows that went out."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ class Counts:
     matched: int = 0
     unmatched: int = 0
     pairs_refused: int = 0
+    shed: int = 0
 
     def __add__(self, other: Counts) -> Counts:
         """Both together."""

@@ -13,6 +13,7 @@ SemistreamError
 │   ├── MasterFormat        written by a newer semistream
 │   ├── MasterBusy          another process is writing it (retry helps)
 │   └── BuildFailed         a build stopped; the old version is still in use
+├── StateError              a saved join cannot be gone on with: other options, another master, or damaged
 └── NoProgress              a recipe stopped moving: a bug in semistream, please report it
 """
 
@@ -84,6 +85,10 @@ class MasterBusy(MasterError):
 
 class BuildFailed(MasterError):
     """A build stopped before its end; the previous version, if any, is still in use."""
+
+
+class StateError(SemistreamError):
+    """A saved join cannot be gone on with: its bytes are damaged, or were saved by another join or over another master."""
 
 
 class NoProgress(SemistreamError):

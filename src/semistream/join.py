@@ -14,21 +14,21 @@ A record's path:
 from __future__ import annotations
 
 import datetime as dt
-import time
 from collections.abc import Generator, Iterable, Iterator
-from os import PathLike
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from semistream import plan
+from semistream import plan, state
 from semistream.algorithms import find_algorithm
-from semistream.errors import NoProgress, UsageError
+from semistream.errors import NoProgress
+from semistream.overload import Told, parse_overload
 from semistream.parts.compiler import announce_compilation
 from semistream.protocols import Master
 from semistream.report import empty_report
 from semistream.sharing import Options, check_budget
+from semistream.turns import Turns
 from semistream.units import parse_bytes
 from semistream.workshop import Workshop
 
@@ -48,6 +48,8 @@ class Join:
     max_wait      longest wait of a tuple: a number of stream tuples, or "500ms"
     preset        parameter set of the algorithm: "tuned" (default), or "published" where both exist
     threads       how many threads may compute, for algorithms that can use several: None for as many as there are cores
+    overload      what happens to tuples that find no room: "block" makes the stream wait, "shed" drops them after one step and counts them,
+                  and a function does as well, and is called with record batches of what was dropped
 
     >>> import pyarrow as pa, semistream as ss, tempfile
     >>> master = ss.build_master(tempfile.mkdtemp() + "/p.master", pa.table({"id": [1, 2], "price": [0.5, 2.0]}), key="id")
@@ -71,31 +73,30 @@ class Join:
         max_wait: int | str | dt.timedelta | None = None,
         preset: str | None = None,
         threads: int | None = None,
+        *,
+        overload: str | Told = "block",
     ) -> None:
-        if isinstance(master, str | PathLike):
-            raise UsageError(
-                f"master={str(master)!r}: need an open master; write ss.Join(ss.open_master({str(master)!r}), ...)"
-            )
+        plan.check_open(master)
         recipe = find_algorithm(algorithm, master, preset)
+        memory_bytes, ordered = parse_bytes(memory), ordered or recipe.ordered
         self._master = master
         self._options = Options(
             algorithm=recipe,
-            memory_bytes=parse_bytes(memory),
+            memory_bytes=memory_bytes,
             stream_keys=plan.parse_on(on, master),
             how=plan.parse_how(how),
             payload=plan.parse_columns(columns, master),
             where=where,
             where_columns=plan.check_where(where, master),
             null_safe=null_safe,
-            ordered=ordered or recipe.ordered,
+            ordered=ordered,
             match_column=match_column,
             wait=plan.parse_wait(max_wait),
             preset=preset or "tuned",
-            threads=1
-            if ordered or recipe.ordered
-            else plan.parse_threads(threads, recipe.threads, parse_bytes(memory)),
+            threads=1 if ordered else plan.parse_threads(threads, recipe.threads, memory_bytes),
+            overload=parse_overload(overload),
         )
-        self._run: _Run | None = None
+        self._run = _Run(master, self._options, self._plan, None)
         check_budget(master, self._options)
 
     def output_schema(self, stream_schema: pa.Schema) -> pa.Schema:
@@ -110,63 +111,55 @@ class Join:
             stream_schema, options.stream_keys, self._master, options.how, options.payload, options.match_column
         )
 
-    def __call__(self, stream: Iterable[pa.RecordBatch | None]) -> Iterator[pa.RecordBatch]:
-        """Output batches for a stream of batches; an item None says that nothing has arrived, so that waiting tuples may leave."""
-        if isinstance(stream, pa.Table | pa.RecordBatch) or not isinstance(stream, Iterable):
-            raise UsageError(
-                f"the stream is a {type(stream).__name__}: need an iterable of pyarrow.RecordBatch or None, such as table.to_batches()"
-            )
-        self._run = _Run(self._master, self._options, self._plan)
-        return self._run.timed(stream)
+    def __call__(
+        self, stream: Iterable[pa.RecordBatch | None], resume: bytes | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Output batches for a stream of batches; an item None says that nothing has arrived, so that waiting tuples may leave.
+
+        With `resume`, what `save` gave, the join goes on from there: the stream begins with the item that was asked for then.
+        """
+        plan.check_stream(stream)
+        saved = None if resume is None else state.read(resume, state.facts_of(self._master, self._options))
+        self._run = _Run(self._master, self._options, self._plan, saved)
+        return self._run.output(stream)
+
+    def save(self) -> bytes:
+        """All that waits, is cached or has been counted, to go on with `resume`, in another process too.
+
+        Call it inside the stream's own generator, between two items: whatever was answered so far is with the caller then.
+        """
+        self._run.turns.check_asking()
+        return state.write(state.facts_of(self._master, self._options), self._run.save())
 
     def report(self) -> dict[str, Any]:
         """Counters, rate, waits and bytes by part, of the latest call; also while it runs."""
-        if self._run is None:
-            return empty_report(self._options.algorithm.name, self._options.memory_bytes)
         return self._run.report()
 
 
 class _Run:
     """One pass over one stream."""
 
-    def __init__(self, master: Master, options: Options, plan_for: Any) -> None:
+    def __init__(self, master: Master, options: Options, plan_for: Any, saved: state.Saved | None) -> None:
         self._master, self._options, self._plan_for = master, options, plan_for
         self._shop: Workshop | None = None
+        self._saved, self.turns = saved, Turns()
         self._idle = self._steps = 0
-        self._busy_s = self._clock = 0.0
         self._last_report = empty_report(options.algorithm.name, options.memory_bytes)
 
-    def timed(self, stream: Iterable[pa.RecordBatch | None]) -> Iterator[pa.RecordBatch]:
-        """`batches`, counting the seconds that are ours: neither the stream's nor the caller's."""
-        batches = self.batches(self._pulled(stream))
-        try:
-            while True:
-                self._clock = time.perf_counter()
-                batch = next(batches, None)
-                self._busy_s += time.perf_counter() - self._clock
-                if batch is None:
-                    return
-                yield batch
-        finally:
-            batches.close()
-
-    def _pulled(self, stream: Iterable[pa.RecordBatch | None]) -> Iterator[pa.RecordBatch | None]:
-        for item in stream:
-            self._clock = time.perf_counter()
-            yield item
-            self._busy_s += time.perf_counter() - self._clock
-        self._clock = time.perf_counter()
+    def output(self, stream: Iterable[pa.RecordBatch | None]) -> Iterator[pa.RecordBatch]:
+        """`batches`, on the clock."""
+        return self.turns.given(self.batches(self.turns.asked(stream)))
 
     def batches(self, stream: Iterable[pa.RecordBatch | None]) -> Generator[pa.RecordBatch, None, None]:
         """The loop."""
         try:
+            if self._saved is not None:
+                self._set_up(self._saved)
             for item in stream:
                 if item is None:
                     yield from self._rest()
                 elif not isinstance(item, pa.RecordBatch):
-                    raise UsageError(
-                        f"the stream gave a {type(item).__name__}: every item must be a pyarrow.RecordBatch or None"
-                    )
+                    plan.refuse_item(item)
                 elif item.num_rows:
                     yield from self._take(item)
                 elif self._shop is not None:
@@ -183,26 +176,50 @@ class _Run:
                 self._shop.close()
                 self._shop = None
 
+    def _set_up(self, begin: pa.RecordBatch | state.Saved) -> Workshop:
+        """A workshop for the stream's first batch, or for what was saved."""
+        announce_compilation()
+        self._shop = shop = Workshop(self._master, self._options, self._plan_for(begin.schema), begin)
+        if isinstance(begin, state.Saved):
+            self._steps, self._idle, self.turns.busy_s = shop.resume(begin)
+            self._saved = None
+        return shop
+
+    def save(self) -> state.Saved | None:
+        """What must go on; nothing before the first row."""
+        return None if self._shop is None else self._shop.save([self._steps, self._idle, self.turns.busy_s])
+
     def _take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Admit a batch, piece by piece, stepping whenever there is no room or somebody has waited too long."""
-        if self._shop is None:
-            announce_compilation()
-            self._shop = Workshop(self._master, self._options, self._plan_for(batch.schema), batch)
-        shop = self._shop
+        """Admit a batch, piece by piece, stepping whenever somebody has waited too long."""
+        shop = self._shop or self._set_up(batch)
         shop.check(batch.schema)
         for piece in shop.pieces(batch):
-            while not shop.may_enter(piece):
-                yield from self._step()
-            block = yield from shop.encode(piece)
-            block = yield from shop.answer(block)
-            while block.picks.size:
-                taken = shop.recipe.admit(block)
-                block = block._replace(picks=block.picks[taken:])
-                if block.picks.size:
-                    yield from self._step()
+            yield from self._enter(shop, piece)
             while shop.overdue():
                 yield from self._step()
         yield from shop.emit()
+
+    def _enter(self, shop: Workshop, piece: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Admit a piece, stepping whenever there is no room: as often as it takes, or once and what then has no room is shed."""
+        steps = self._options.overload.steps
+        while not shop.may_enter(piece):
+            if not steps:
+                shop.shed(piece, None)
+                return
+            steps -= 1
+            yield from self._step()
+        block = yield from shop.encode(piece)
+        block = yield from shop.answer(block)
+        while block.picks.size:
+            taken = shop.recipe.admit(block)
+            block = block._replace(picks=block.picks[taken:])
+            if not block.picks.size:
+                return
+            if not steps:
+                shop.shed(piece, block)
+                return
+            steps -= 1
+            yield from self._step()
 
     def _rest(self) -> Iterator[pa.RecordBatch]:
         """Nothing has arrived: one step for those who wait, more for those who have waited too long."""
@@ -229,4 +246,4 @@ class _Run:
             )
 
     def report(self) -> dict[str, Any]:
-        return self._shop.report(self._steps, self._busy_s) if self._shop is not None else self._last_report
+        return self._shop.report(self._steps, self.turns.busy_s) if self._shop is not None else self._last_report

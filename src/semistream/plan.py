@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -86,6 +86,27 @@ def parse_threads(value: int | None, most: int, memory_bytes: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise UsageError(f"threads={value!r}: need a whole number, 1 or more")
     return min(most, value)
+
+
+def check_open(master: Any) -> None:
+    """Refuse the path of a master in place of the master."""
+    if isinstance(master, str | os.PathLike):
+        raise UsageError(
+            f"master={str(master)!r}: need an open master; write ss.Join(ss.open_master({str(master)!r}), ...)"
+        )
+
+
+def check_stream(stream: Any) -> None:
+    """Refuse what is no stream, also the tables and batches that one can take for streams."""
+    if isinstance(stream, pa.Table | pa.RecordBatch) or not isinstance(stream, Iterable):
+        raise UsageError(
+            f"the stream is a {type(stream).__name__}: need an iterable of pyarrow.RecordBatch or None, such as table.to_batches()"
+        )
+
+
+def refuse_item(item: Any) -> NoReturn:
+    """An item of the stream is neither a batch nor None."""
+    raise UsageError(f"the stream gave a {type(item).__name__}: every item must be a pyarrow.RecordBatch or None")
 
 
 def parse_on(on: On, master: Master) -> list[str]:

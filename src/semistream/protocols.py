@@ -132,6 +132,10 @@ class Master(Protocol):
     indexed: bool  # readers can look keys up
     word_order: bool  # rows stand in the order of their words, and readers have an `order`
 
+    @property
+    def fingerprint(self) -> str:
+        """Of its rows and of where they lie: a saved join goes on over the same only."""
+
     def reader(self) -> Reader:
         """Pin the current version and open it for one join."""
 

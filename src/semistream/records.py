@@ -31,6 +31,8 @@ class Encoded(NamedTuple):
 class RowCodec:
     """Packs and unpacks rows of one schema. A column named in `in_words` takes no room but its null bit: its key word holds it."""
 
+    saved = ()
+
     def __init__(self, schema: pa.Schema, in_words: str | None = None) -> None:
         self.schema = schema
         self.columns = plan_row(schema, in_words)

@@ -20,7 +20,9 @@ def empty_report(algorithm: str, memory_bytes: int) -> dict[str, Any]:
         "rows_out": 0,
         "matched": 0,
         "unmatched": 0,
+        "finished": 0,  # tuples that were answered, or found to have no answer
         "waiting": 0,
+        "shed": 0,  # tuples that came in = finished + waiting + shed
         "steps": 0,
         "loads": 0,
         "pages_read": 0,
@@ -52,7 +54,9 @@ def build_report(
         "rows_out": counts.rows_out,
         "matched": counts.matched,
         "unmatched": counts.unmatched,
+        "finished": counts.finished,
         "waiting": area.waiting,
+        "shed": counts.shed,
         "steps": steps,
         "loads": reader.loads,
         "pages_read": reader.pages_read,

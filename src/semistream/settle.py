@@ -37,6 +37,8 @@ _FEW = 256  # rows: to copy fewer is not worth a call of its own
 class Settler:
     """Turns `Found` into output batches of at most `staging_bytes`."""
 
+    saved = ("counts", "_cell_average")  # between two items of the stream no batch is open
+
     def __init__(
         self,
         output: Output,

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from semistream import kinds
 from semistream.algorithms.record import Algorithm
 from semistream.budget import Share, split
+from semistream.overload import Overload
 from semistream.plan import Wait
 from semistream.protocols import Master, Reader
 from semistream.records import RowCodec
@@ -38,6 +39,7 @@ class Options:
     wait: Wait
     preset: str
     threads: int
+    overload: Overload
 
 
 def share_out(reader: Reader, options: Options, rows: StreamRows) -> dict[str, int]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any, cast
 
@@ -12,6 +10,7 @@ import pyarrow as pa
 
 from semistream import columns
 from semistream.algorithms.record import Parts
+from semistream.arrivals import Arrivals
 from semistream.budget import Slab
 from semistream.keys import NOWHERE
 from semistream.lanes import Lanes
@@ -23,6 +22,8 @@ from semistream.reorder import Reorder
 from semistream.report import build_report, empty_report
 from semistream.settle import Settler
 from semistream.sharing import Options, heap_bytes_of, open_batches, piece_rows, share_out
+from semistream.snapshot import take
+from semistream.state import Saved, restore
 from semistream.stream_rows import StreamRows
 from semistream.stream_side import Block
 
@@ -30,14 +31,17 @@ _PART_ROWS = 2048  # smaller parts are not worth a thread's while
 
 
 class Workshop:
-    """Everything one pass over a stream works with."""
+    """Everything one pass over a stream works with. Set up for the stream's first batch, or to go on with what was saved."""
 
-    def __init__(self, master: Master, options: Options, output: Output, sample: pa.RecordBatch) -> None:
+    def __init__(self, master: Master, options: Options, output: Output, begin: pa.RecordBatch | Saved) -> None:
         self._options, self._keys = options, master.keys
-        self._stream_schema, self._position = sample.schema, 0
-        stored = sample.schema if master.keys.hidden is None else sample.schema.append(master.keys.hidden)
+        self._stream_schema, self._position = begin.schema, 0
+        stored = begin.schema if master.keys.hidden is None else begin.schema.append(master.keys.hidden)
         codec = RowCodec(stored)
-        rows = StreamRows(codec, heap_bytes_of(codec, self._with_hidden(sample.slice(0, 1000))))
+        if isinstance(begin, Saved):
+            rows = StreamRows(codec, begin.heap_bytes)
+        else:
+            rows = StreamRows(codec, heap_bytes_of(codec, self._with_hidden(begin.slice(0, 1000))))
         self._reader = master.reader()
         try:
             self._build(master, output, rows)
@@ -45,7 +49,7 @@ class Workshop:
             self._reader.close()
             raise
         self._rows = rows
-        self._arrivals: deque[tuple[int, float]] = deque()  # (position, time): later tuples count as that one
+        self._arrivals = Arrivals(options.wait)
 
     def _build(self, master: Master, output: Output, rows: StreamRows) -> None:
         """Share the budget out and make every part."""
@@ -137,7 +141,7 @@ class Workshop:
                     yield from self._out(*answer)
                 if self._reorder is not None:
                     self._reorder.finish(position + keyless, self._position)
-        self._note_arrival(position)
+        self._arrivals.note(position)
         return Block.of(words.words, self._rows.codec.encode(stored), picks, position)
 
     def answer(self, block: Block) -> Generator[pa.RecordBatch, None, Block]:
@@ -157,6 +161,12 @@ class Workshop:
         count = max(1, min(self._options.threads, block.picks.size // _PART_ROWS))
         return [block._replace(picks=picks) for picks in np.array_split(block.picks, count)]
 
+    def shed(self, piece: pa.RecordBatch, block: Block | None) -> None:
+        """Drop what the block has left of a piece, or (None) all of a piece that may not enter: it takes no place in the stream."""
+        self._options.overload.shed(piece, block, self._lanes.settlers[0].counts)
+        if block is not None and self._reorder is not None:
+            self._reorder.finish(block.position + block.picks, self._position)
+
     def step(self) -> Iterator[pa.RecordBatch]:
         """One iteration of the recipe."""
         strands = [self.recipe.step()] if self._stranded is None else self._stranded.strands()
@@ -175,32 +185,10 @@ class Workshop:
         finally:
             batches.close()
 
-    def _note_arrival(self, position: int) -> None:
-        """Remember when this position came, a thousand times per `max_wait` at most: however fast batches come, the list is short."""
-        if (seconds := self._options.wait.seconds) is None:
-            return
-        now = time.monotonic()
-        if not self._arrivals or now - self._arrivals[-1][1] > seconds / 1000:
-            self._arrivals.append((position, now))
-
     def overdue(self) -> bool:
         """Whether the oldest tuple has waited longer than `max_wait`; the recipe is told."""
-        self.area.hurry = self._is_overdue()
+        self.area.hurry = self._arrivals.overdue(self.area.oldest_position(), self._position)
         return self.area.hurry
-
-    def _is_overdue(self) -> bool:
-        wait = self._options.wait
-        if wait.tuples is None and wait.seconds is None:
-            return False
-        arrived = self.area.oldest_position()
-        if arrived < 0:
-            self._arrivals.clear()  # nobody waits: a front may answer all that comes, for ever
-            return False
-        if wait.tuples is not None:
-            return self._position - arrived > wait.tuples
-        while len(self._arrivals) > 1 and self._arrivals[1][0] <= arrived:
-            self._arrivals.popleft()
-        return time.monotonic() - self._arrivals[0][1] > (wait.seconds or 0.0)
 
     # ------------------------------------------------------------------------------------------------ out
 
@@ -239,6 +227,22 @@ class Workshop:
             steps,
             busy_s,
         )
+
+    # ------------------------------------------------------------------------------------------------ saving
+
+    def save(self, counters: Any) -> Saved:
+        """All that must go on; `counters` are the caller's own. No batch is open, and nobody at work."""
+        taken = take([counters, *self._soft_state()], self._slab)
+        return Saved(self._stream_schema, self._rows.heap_bytes, self._slab.bytes_by_part, taken)
+
+    def resume(self, saved: Saved) -> Any:
+        """Go on with what was saved, having just been set up; returns the caller's counters."""
+        counters, self._position, *_ = restore(saved, [None, *self._soft_state()], self._slab)
+        return counters
+
+    def _soft_state(self) -> list[Any]:
+        # the reader knows buffers in the order they were made, a recipe may have swapped them: so it comes first
+        return [self._position, self._arrivals, self._lanes.settlers, self._reorder, self._reader, self.recipe]
 
     def close(self) -> None:
         """End the threads and let go of the master."""

@@ -163,7 +163,7 @@ def test_nobody_waits_for_more_tuples_than_was_allowed(algorithm, wait):
 def test_nobody_waits_longer_than_was_allowed_however_many_batches_come(algorithm, monkeypatch):
     """Thousands of tiny batches: what is kept about their arrival must not grow, nor be forgotten."""
     clock = Clock()
-    monkeypatch.setattr("semistream.workshop.time", clock)
+    monkeypatch.setattr("semistream.arrivals.time", clock)
     with built(NUMBERS) as master:
         join = ss.Join(master, on="id", memory="16MB", max_wait="100ms", algorithm=algorithm)
 
@@ -173,7 +173,7 @@ def test_nobody_waits_longer_than_was_allowed_however_many_batches_come(algorith
                 yield pa.record_batch({"id": [number % 2000]})
 
         for _ in join(stream()):
-            assert len(join._run._shop._arrivals) <= 1010
+            assert len(join._run._shop._arrivals._came) <= 1010
     longest = join.report()["wait_tuples_max"]
     assert (0 if algorithm == "adaptive" else 1900) <= longest <= 2010  # adaptive soon has read it all
     assert join.report()["matched"] == 6000
@@ -240,7 +240,7 @@ def test_the_report_of_a_join_that_has_not_run_is_empty_and_complete():
 
 def test_time_spent_by_the_stream_and_by_the_caller_is_not_the_joins(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr("semistream.join.time", clock)
+    monkeypatch.setattr("semistream.turns.time", clock)
 
     def slow():
         for batch in stream_of(3, rows=5):

@@ -21,6 +21,7 @@ NAMES = [
     "NoProgress",
     "SemistreamError",
     "SourceError",
+    "StateError",
     "UsageError",
     "algorithms",
     "build_master",

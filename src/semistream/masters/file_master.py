@@ -25,18 +25,23 @@ if TYPE_CHECKING:
     from semistream.masters.sqlite import SqliteMaster
 
 
-def open_master(path: str | PathLike[str], io: str = "buffered") -> FileMaster | SqliteMaster:
+def open_master(
+    path: str | PathLike[str], io: str = "buffered", version: str | None = None
+) -> FileMaster | SqliteMaster:
     """Open a built master by its path, or a table that stays where it is by its URL: `sqlite:///file.db?table=t&key=id`.
 
-    `io="direct"` reads pages past the page cache, so that the operating system keeps no copy of them.
+    `io="direct"` reads pages past the page cache, so that the operating system keeps no copy of them. `version` names an older version that
+    is still there, such as "v-1"; without it the current one is opened.
     """
     if io not in ("buffered", "direct"):
         raise UsageError(f"io={io!r}: need 'buffered' (through the page cache) or 'direct' (past it)")
     if str(path).startswith("sqlite:"):
         from semistream.masters.sqlite import SqliteMaster
 
+        if version is not None:
+            raise UsageError(f"version={version!r}: a table in place has none; leave it out")
         return SqliteMaster(str(path))
-    return FileMaster(path, io)
+    return FileMaster(path, io, version)
 
 
 class FileMaster:
@@ -66,6 +71,7 @@ class FileMaster:
         self.row_bytes = self.codec.width + self.manifest.details["heap_bytes"] / max(1, self.rows)
         self.most_rows_per_key = self.manifest.max_multiplicity
         self.has_null_keys = self.manifest.null_key_rows > 0
+        self.fingerprint = f"{self.version.name} {self.manifest.fingerprint}"
 
     def __reduce__(self) -> tuple[type[FileMaster], tuple[str, str, str]]:
         return FileMaster, (str(self.folder.absolute()), "direct" if self._direct else "buffered", self.version.name)

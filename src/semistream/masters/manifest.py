@@ -45,6 +45,11 @@ class Manifest:
     semistream_version: str = ""
     format_version: int = FORMAT_VERSION
 
+    @property
+    def fingerprint(self) -> str:
+        """The same for files with the same bytes."""
+        return _checksum({"files": self.files, "schema": str(self.schema)})
+
     def to_json(self) -> str:
         """The text of `manifest.json`."""
         body = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}

@@ -40,6 +40,8 @@ class PageFile:
 class PageBuffer:
     """Bytes of the slab, and the pages that lie there."""
 
+    saved = ("_at", "_last", "loads", "pages_read", "bytes_read")
+
     def __init__(self, pages: PageFile, slab: Slab, part: str, given_bytes: int) -> None:
         self._pages, self._memory = pages, slab.memory
         self.room_bytes = given_bytes // page.ALIGNMENT * page.ALIGNMENT

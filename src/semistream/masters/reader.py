@@ -32,6 +32,7 @@ class FileReader:
     wants_keys = False
     indexed = True
     threads = True
+    saved = ("_buffers", "_dense_bytes")
 
     def __init__(
         self,

@@ -11,12 +11,14 @@ import sys
 import weakref
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import cached_property
 from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, Self
 
 import pyarrow as pa
+import xxhash
 
 from semistream.errors import ColumnError, MasterCorrupt, MasterNotFound, UsageError
 from semistream.keys import KeyCodec
@@ -95,6 +97,12 @@ class SqliteMaster:
         self.codec: RowCodec = stored_codec(self.schema, self.keys)
         self._count(key)
         self._cut(key)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of columns, keys' places and sizes of rows. Values that change where they stand are not noticed: it would take a scan."""
+        known = [str(self.schema), str(self.keys.fields), *(repr((s.bounds, s.counts, s.sizes)) for s in self.sections)]
+        return f"{self._table} {xxhash.xxh3_64_hexdigest(chr(10).join(known).encode())}"
 
     def _is_view(self) -> bool:
         kind = self.link.execute("SELECT type FROM sqlite_master WHERE name = ?", [self._table]).fetchone()

@@ -35,6 +35,8 @@ _KEYS_AT_ONCE: Final = 500  # of one query: SQLite limits its parameters
 class SqliteBuffer:
     """Bytes of the slab, and the rows that were packed into them."""
 
+    saved = ("_buffer_at", "_last", "loads", "pages_read", "bytes_read")
+
     def __init__(self, master: SqliteMaster, page_at: I64, slab: Slab, part: str, given_bytes: int) -> None:
         self._master, self._page_at = master, page_at
         self._codec, self._sections = master.codec, master.sections

@@ -26,6 +26,7 @@ class SqliteReader:
     word_order = False
     order: Order | None = None
     threads = False
+    saved = ("_buffers",)
     gap_bytes = 0  # rows nobody asked for cost more than another request
 
     def __init__(self, master: SqliteMaster) -> None:
