@@ -1,4 +1,4 @@
-"""`bench pages`: the curve behind the default page size. One master per size, joined by two recipes and read bare."""
+"""`bench pages`: the curve behind the default page size. One master per size, joined by three recipes and read bare."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from semistream.bench.launch import run_task
 from semistream.bench.results import Progress, Row, Step, collect
 
 PAGE_BYTES = tuple(4096 << shift for shift in range(7))
-ALGORITHMS = ("meshjoin", "hybridjoin")
+ALGORITHMS = ("meshjoin", "hybridjoin", "adaptive")
 EXPONENTS = (1.0, 0.0)
 WAYS = ("buffered", "direct")
 READ_S = 1.0
