@@ -196,7 +196,7 @@ class _Run:
             block = yield from shop.encode(piece)
             block = yield from shop.answer(block)
             while block.picks.size:
-                taken = shop.recipe.admit(block)
+                taken = shop.admit(block)
                 block = block._replace(picks=block.picks[taken:])
                 if block.picks.size:
                     yield from self._step()
@@ -221,7 +221,7 @@ class _Run:
         shop, before = self._shop, self._shop.left
         self._steps += 1
         yield from shop.step()
-        self._idle = 0 if shop.left > before else self._idle + 1
+        self._idle = 0 if shop.left > before or not shop.area.waiting else self._idle + 1
         if self._idle > shop.recipe.patience:
             raise NoProgress(
                 f"algorithm {self._options.algorithm.name}: {shop.area.waiting} tuples wait and none has left for {self._idle} steps; "

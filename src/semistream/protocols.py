@@ -196,7 +196,10 @@ class Stranded(Protocol):
 
 
 class Recipe(Protocol):
-    """One algorithm at work. Built with its parts from the ledger; admits tuples and steps."""
+    """One algorithm at work. Built with its parts from the ledger; admits tuples and steps.
+
+    If its `steps_apart` (algorithms/record.py), one thread may step while another admits and has the front answer, and asks the area.
+    """
 
     patience: int  # steps that may pass, with tuples waiting, before one leaves
 

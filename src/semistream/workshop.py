@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack
 from typing import Any, cast
 
 import numpy as np
@@ -12,9 +11,12 @@ import pyarrow as pa
 
 from semistream import columns
 from semistream.algorithms.record import Parts
+from semistream.beside import Beside
 from semistream.budget import Slab
+from semistream.counts import Counts
 from semistream.keys import NOWHERE
-from semistream.lanes import Lanes
+from semistream.lanes import Batch, Lanes
+from semistream.overdue import Overdue
 from semistream.parts.memory import I64
 from semistream.plan import Output
 from semistream.protocols import Found, Master, Stranded
@@ -39,13 +41,15 @@ class Workshop:
         codec = RowCodec(stored)
         rows = StreamRows(codec, heap_bytes_of(codec, self._with_hidden(sample.slice(0, 1000))))
         self._reader = master.reader()
+        self._closing = ExitStack()  # the reader last
+        self._closing.callback(self._reader.close)
         try:
             self._build(master, output, rows)
         except BaseException:
-            self._reader.close()
+            self._closing.close()
             raise
         self._rows = rows
-        self._arrivals: deque[tuple[int, float]] = deque()  # (position, time): later tuples count as that one
+        self._overdue = Overdue(options.wait)
 
     def _build(self, master: Master, output: Output, rows: StreamRows) -> None:
         """Share the budget out and make every part."""
@@ -55,23 +59,25 @@ class Workshop:
         self._slab.charge("input", given["input"])
         self._slab.charge("output", given["output"])
         self._reader.attach(self._slab)
-        self._lanes = Lanes(
-            [
-                Settler(
-                    output,
-                    master,
-                    options.stream_keys,
-                    codec,
-                    self._slab.memory,
-                    given["output"] // open_batches(options.threads),
-                    null_safe=options.null_safe,
-                    where=options.where,
-                    where_columns=options.where_columns,
-                    ordered=options.ordered,
-                )
-                for _ in range(options.threads)
-            ]
-        )
+        settlers = [
+            Settler(
+                output,
+                master,
+                options.stream_keys,
+                codec,
+                self._slab.memory,
+                given["output"] // open_batches(options.threads),
+                null_safe=options.null_safe,
+                where=options.where,
+                where_columns=options.where_columns,
+                ordered=options.ordered,
+            )
+            for _ in range(options.threads)
+        ]
+        apart = options.algorithm.steps_apart
+        threads = 1 if apart and not self._reader.threads else options.threads
+        self._lanes = Lanes(settlers[:1] if apart else settlers)
+        self._closing.callback(self._lanes.close)
         self._reorder: Reorder | None = None
         if options.ordered:
             self._slab.charge("reorder", given["reorder"])
@@ -86,13 +92,18 @@ class Workshop:
                 master_codec=master.codec,
                 key_names=options.stream_keys,
                 preset=options.preset,
-                threads=options.threads,
+                threads=threads,
+                closing=self._closing,
                 master_rows=master.rows,
                 master_row_bytes=master.row_bytes,
             )
         )
-        self._stranded = cast(Stranded, self.recipe) if options.algorithm.threads > 1 else None
+        self._stranded = cast(Stranded, self.recipe) if options.algorithm.threads > 1 and not apart else None
         self.area = self.recipe.area
+        self._beside: Beside | None = None
+        if apart and threads > 1:
+            self._beside = Beside(settlers[1], self.recipe)
+            self._closing.callback(self._beside.close)
 
     def _with_hidden(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if self._keys.hidden is None:
@@ -137,19 +148,21 @@ class Workshop:
                     yield from self._out(*answer)
                 if self._reorder is not None:
                     self._reorder.finish(position + keyless, self._position)
-        self._note_arrival(position)
+        self._overdue.note(position)
         return Block.of(words.words, self._rows.codec.encode(stored), picks, position)
 
     def answer(self, block: Block) -> Generator[pa.RecordBatch, None, Block]:
         """Let the recipe answer what need not wait; returns what is left of the block."""
         strands: list[Iterator[Found]]
+        if self._beside is not None:
+            yield from self._all_out(self._beside.finished())
         if self._stranded is not None:
             strands = [self._stranded.answer(part, thread) for thread, part in enumerate(self._parts(block))]
         elif self.recipe.front is not None:
             strands = [self.recipe.front.answer(block)]
         else:
             return block
-        left = yield from self._follow(strands)
+        left = yield from self._all_out(self._lanes.follow(strands))
         return block._replace(picks=np.concatenate([part.picks for part in left]))
 
     def _parts(self, block: Block) -> list[Block]:
@@ -157,64 +170,56 @@ class Workshop:
         count = max(1, min(self._options.threads, block.picks.size // _PART_ROWS))
         return [block._replace(picks=picks) for picks in np.array_split(block.picks, count)]
 
+    def admit(self, block: Block) -> int:
+        """Let the recipe take what has room; returns how many."""
+        taken = self.recipe.admit(block)
+        if self._beside is not None:
+            self._beside.wake()
+        return taken
+
     def step(self) -> Iterator[pa.RecordBatch]:
         """One iteration of the recipe."""
-        strands = [self.recipe.step()] if self._stranded is None else self._stranded.strands()
-        yield from self._follow(strands)
-
-    def _follow(self, strands: Sequence[Iterator[Found]]) -> Generator[pa.RecordBatch, None, list[Any]]:
-        batches = self._lanes.follow(strands)
-        try:
-            while True:
-                try:
-                    outcome = next(batches)
-                except StopIteration as end:
-                    returned: list[Any] = end.value
-                    return returned
-                yield from self._out(*outcome)
-        finally:
-            batches.close()
-
-    def _note_arrival(self, position: int) -> None:
-        """Remember when this position came, a thousand times per `max_wait` at most: however fast batches come, the list is short."""
-        if (seconds := self._options.wait.seconds) is None:
-            return
-        now = time.monotonic()
-        if not self._arrivals or now - self._arrivals[-1][1] > seconds / 1000:
-            self._arrivals.append((position, now))
+        if self._beside is not None:
+            yield from self._all_out(self._beside.step())
+        else:
+            strands = [self.recipe.step()] if self._stranded is None else self._stranded.strands()
+            yield from self._all_out(self._lanes.follow(strands))
 
     def overdue(self) -> bool:
         """Whether the oldest tuple has waited longer than `max_wait`; the recipe is told."""
-        self.area.hurry = self._is_overdue()
+        self.area.hurry = self._overdue.somebody_is(self.area, self._position)
         return self.area.hurry
-
-    def _is_overdue(self) -> bool:
-        wait = self._options.wait
-        if wait.tuples is None and wait.seconds is None:
-            return False
-        arrived = self.area.oldest_position()
-        if arrived < 0:
-            self._arrivals.clear()  # nobody waits: a front may answer all that comes, for ever
-            return False
-        if wait.tuples is not None:
-            return self._position - arrived > wait.tuples
-        while len(self._arrivals) > 1 and self._arrivals[1][0] <= arrived:
-            self._arrivals.popleft()
-        return time.monotonic() - self._arrivals[0][1] > (wait.seconds or 0.0)
 
     # ------------------------------------------------------------------------------------------------ out
 
     @property
     def left(self) -> int:
         """Tuples that have left."""
-        return self._lanes.counts.finished
+        return self._counts.finished
+
+    @property
+    def _counts(self) -> Counts:
+        return self._lanes.counts if self._beside is None else self._lanes.counts + self._beside.counts
 
     def emit(self) -> Iterator[pa.RecordBatch]:
         """Hand out what is collected, full or not."""
-        for batch, places in self._lanes.flush():
-            yield from self._out(batch, places)
+        if self._beside is not None:
+            yield from self._all_out(self._beside.flush())
+        yield from self._all_out(self._lanes.flush())
         if self._reorder is not None:
             yield from self._reorder.release()
+
+    def _all_out(self, batches: Generator[Batch, None, Any]) -> Generator[pa.RecordBatch, None, Any]:
+        """Hand batches out as they come; returns what they return."""
+        try:
+            while True:
+                try:
+                    outcome = next(batches)
+                except StopIteration as end:
+                    return end.value
+                yield from self._out(*outcome)
+        finally:
+            batches.close()
 
     def _out(self, batch: pa.RecordBatch | None, places: I64) -> Iterator[pa.RecordBatch]:
         """Hand a batch out; without one, the tuples at these places of the stream have left, and all their rows are out or collected."""
@@ -233,14 +238,13 @@ class Workshop:
         return build_report(
             empty_report(self._options.algorithm.name, self._options.memory_bytes),
             self._slab.bytes_by_part,
-            self._lanes.counts,
+            self._counts,
             self.area,
             self._reader,
-            steps,
+            steps if self._beside is None else self._beside.begun,
             busy_s,
         )
 
     def close(self) -> None:
         """End the threads and let go of the master."""
-        self._lanes.close()
-        self._reader.close()
+        self._closing.close()
