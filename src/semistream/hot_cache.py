@@ -21,7 +21,7 @@ import numpy as np
 
 from semistream.budget import Slab
 from semistream.parts import hot_cache as kernels
-from semistream.parts import hot_collecting, hot_victims, probing, row_heap, stream_table
+from semistream.parts import hot_collecting, hot_moving, hot_victims, probing, row_heap, stream_table
 from semistream.parts.memory import I64
 from semistream.parts.probing import Picked
 from semistream.protocols import Found, Load
@@ -158,6 +158,21 @@ class HotCache:
             count = probing.take_rows(self.memory, load.page_at, width, cursor, self._found)
             if count:
                 yield Picked(*(array[:count] for array in self._found))
+
+    def contents(self) -> Iterator[tuple[Picked, I64]]:
+        """The rows of all words, whole words at a time, and the hits of each row's word. Borrows the lists that `answer` uses."""
+        record = 0
+        while record < self.kept.records.shape[0]:
+            record, count = hot_moving.rows_from(self.kept, record, self._found, self._gone)
+            yield Picked(*(array[:count] for array in self._found)), self._gone[:count]
+
+    def clear(self) -> None:
+        """Keep nothing any more."""
+        state = self.kept.state
+        kernels.reset(self.kept, int(state[kernels.FIRST_ROW]), int(state[kernels.WIDTH]), _SEED)
+        row_heap.reset(
+            self.kept.heap, int(self.kept.heap.state[row_heap.START]), int(self.kept.heap.state[row_heap.STOP])
+        )
 
     # ------------------------------------------------------------------------------------------------ keeping
 

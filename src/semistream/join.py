@@ -106,10 +106,9 @@ class Join:
         return output
 
     def _plan(self, stream_schema: pa.Schema) -> plan.Output:
-        options = self._options
-        return plan.plan_output(
-            stream_schema, options.stream_keys, self._master, options.how, options.payload, options.match_column
-        )
+        asked = self._options
+        columns = asked.payload, asked.match_column
+        return plan.plan_output(stream_schema, asked.stream_keys, self._master, asked.how, *columns)
 
     def __call__(
         self, stream: Iterable[pa.RecordBatch | None], resume: bytes | None = None
@@ -128,8 +127,7 @@ class Join:
 
         Call it inside the stream's own generator, between two items: whatever was answered so far is with the caller then.
         """
-        self._run.turns.check_asking()
-        return state.write(state.facts_of(self._master, self._options), self._run.save())
+        return self._run.save()
 
     def report(self) -> dict[str, Any]:
         """Counters, rate, waits and bytes by part, of the latest call; also while it runs."""
@@ -185,9 +183,13 @@ class _Run:
             self._saved = None
         return shop
 
-    def save(self) -> state.Saved | None:
-        """What must go on; nothing before the first row."""
-        return None if self._shop is None else self._shop.save([self._steps, self._idle, self.turns.busy_s])
+    def save(self) -> bytes:
+        self.turns.check_asking()
+        facts, shop = state.facts_of(self._master, self._options), self._shop
+        if shop is None:
+            return state.write(facts, None)
+        with shop.resting():  # until the bytes are written: what is saved are views
+            return state.write(facts, shop.save([self._steps, self._idle, self.turns.busy_s]))
 
     def _take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Admit a batch, piece by piece, stepping whenever somebody has waited too long."""
@@ -211,7 +213,7 @@ class _Run:
         block = yield from shop.encode(piece)
         block = yield from shop.answer(block)
         while block.picks.size:
-            taken = shop.recipe.admit(block)
+            taken = shop.admit(block)
             block = block._replace(picks=block.picks[taken:])
             if not block.picks.size:
                 return
@@ -235,10 +237,9 @@ class _Run:
     def _step(self) -> Iterator[pa.RecordBatch]:
         """One step of the recipe; a recipe that lets nobody go for too long is broken, and says so instead of looping."""
         assert self._shop is not None
-        shop, before = self._shop, self._shop.left
-        self._steps += 1
+        shop, before, self._steps = self._shop, self._shop.left, self._steps + 1
         yield from shop.step()
-        self._idle = 0 if shop.left > before else self._idle + 1
+        self._idle = 0 if shop.left > before or not shop.area.waiting else self._idle + 1
         if self._idle > shop.recipe.patience:
             raise NoProgress(
                 f"algorithm {self._options.algorithm.name}: {shop.area.waiting} tuples wait and none has left for {self._idle} steps; "

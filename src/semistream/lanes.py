@@ -117,7 +117,7 @@ class Lanes:
         for other in others:
             other.exception()
 
-    def flush(self) -> Iterator[Batch]:
+    def flush(self) -> Generator[Batch, None, None]:
         """Close all open batches; nobody may be at work."""
         for settler in self.settlers:
             if (batch := settler.flush()) is not None:

@@ -26,7 +26,7 @@ from semistream.parts.memory import I64
 from semistream.protocols import Found, Keeper, Load
 from semistream.showing import Showing
 from semistream.stream_rows import SETTLING_BYTES, StreamRows, refuse_row
-from semistream.stream_side import NO_SLOTS, Block, Waiting
+from semistream.stream_side import NO_SLOTS, Arriving, Waiting
 
 _REFILL_ROWS = 4096  # admit that many at once: admitting a handful after every step costs more than it gains
 
@@ -92,6 +92,10 @@ class Pending:
         """Word of the tuple that has waited longest."""
         return int(self.side.words[self.oldest()])
 
+    def newest_word(self) -> int:
+        """Word of the tuple that came last."""
+        return int(self.side.words[int(self._ends[1])])
+
     def oldest_words(self, count: int) -> I64:
         """The different words of the oldest tuples, in order; those of `count` tuples at most."""
         oldest = self._gone[: min(count, self._gone.size)]
@@ -106,7 +110,7 @@ class Pending:
         oldest = self.oldest()
         return -1 if oldest < 0 else int(self.side.stamps[oldest]) >> 1
 
-    def admit(self, block: Block, most: int) -> int:
+    def admit(self, block: Arriving, most: int) -> int:
         """Admit as many of the block's picks as have room, at most `most`; returns how many."""
         most = min(most, block.picks.size)
         free = self.slots - self.waiting
@@ -114,8 +118,7 @@ class Pending:
             return 0
         picks, sizes = block.picks[: min(most, free)], NO_SLOTS
         if self.heap is not None:
-            assert block.encoded.sizes is not None
-            sizes = block.encoded.sizes[picks]
+            sizes = block.sizes_of(picks)
             fit = row_heap.room(self.heap, sizes)
             if not fit and not self.waiting:
                 refuse_row(int(sizes[0]), row_heap.capacity(self.heap), self._memory.b1.size)
@@ -123,12 +126,12 @@ class Pending:
                 return 0
             picks, sizes = picks[:fit], sizes[:fit]
         admitted = np.empty(picks.size, np.int64)
-        stream_table.admit(self.table, block.words, picks, block.position, admitted)
+        stream_table.admit(self.table, block.words, block.stamps, picks, admitted)
         if self.heap is not None:
             row_heap.reserve(self.heap, self._memory, self._heap_at, admitted, sizes)
-        self.codec.pack(block.encoded, picks, self._memory, *self.side.places(admitted))
+        block.pack(self.codec, picks, self._memory, *self.side.places(admitted))
         slots.enqueue(self.records, self._ends, admitted)
-        self.now, self.admitted = block.position + int(picks[-1]) + 1, admitted
+        self.now, self.admitted = (int(block.stamps[picks[-1]]) >> 1) + 1, admitted
         return picks.size
 
     # ------------------------------------------------------------------------------------------------ probing

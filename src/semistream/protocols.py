@@ -7,7 +7,7 @@ algorithm: it decides which page is next, which tuples leave, and what stays in 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -199,8 +199,19 @@ class Stranded(Protocol):
         """As a front does, in a thread of that number."""
 
 
+@runtime_checkable
+class Deciding(Protocol):
+    """What a recipe that sets itself up offers besides."""
+
+    def decisions(self) -> list[str]:
+        """What it decided, and why, in words."""
+
+
 class Recipe(Protocol):
-    """One algorithm at work. Built with its parts from the ledger; admits tuples and steps."""
+    """One algorithm at work. Built with its parts from the ledger; admits tuples and steps.
+
+    If its `steps_apart` (algorithms/record.py), one thread may step while another admits and has the front answer, and asks the area.
+    """
 
     patience: int  # steps that may pass, with tuples waiting, before one leaves
 

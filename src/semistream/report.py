@@ -6,7 +6,7 @@ from typing import Any
 
 from semistream.counts import Counts
 from semistream.parts import waits
-from semistream.protocols import Area, Reader
+from semistream.protocols import Deciding, Reader, Recipe
 
 
 def empty_report(algorithm: str, memory_bytes: int) -> dict[str, Any]:
@@ -34,6 +34,7 @@ def empty_report(algorithm: str, memory_bytes: int) -> dict[str, Any]:
         "wait_tuples_p50": 0,
         "wait_tuples_p99": 0,
         "wait_tuples_max": 0,
+        "decisions": [],  # what the algorithm decided by itself, and why, in words
     }
 
 
@@ -41,12 +42,13 @@ def build_report(
     start: dict[str, Any],
     bytes_by_part: dict[str, int],
     counts: Counts,
-    area: Area,
+    recipe: Recipe,
     reader: Reader,
     steps: int,
     busy_s: float,
 ) -> dict[str, Any]:
     """The report of a join at any moment of its run; `start` is the empty one."""
+    area = recipe.area
     return start | {
         "bytes_by_part": dict(bytes_by_part),
         "bytes_used": sum(bytes_by_part.values()),
@@ -68,4 +70,5 @@ def build_report(
         "wait_tuples_p50": min(waits.quantile(area.wait_histogram, 0.5), area.wait_max),
         "wait_tuples_p99": min(waits.quantile(area.wait_histogram, 0.99), area.wait_max),
         "wait_tuples_max": area.wait_max,
+        "decisions": recipe.decisions() if isinstance(recipe, Deciding) else [],
     }

@@ -52,6 +52,28 @@ class Side(Protocol):
         """Whether tuples and master rows with equal words have equal keys."""
 
 
+class Arriving(Protocol):
+    """Stream tuples that are to be admitted where tuples wait."""
+
+    @property
+    def words(self) -> I64:
+        """Key word of every tuple."""
+
+    @property
+    def stamps(self) -> I64:
+        """Stream position * 2 of every tuple."""
+
+    @property
+    def picks(self) -> I64:
+        """The tuples to admit, in the order of the stream."""
+
+    def sizes_of(self, picks: I64) -> I64:
+        """Bytes of variable length in their rows, if the stream has such columns."""
+
+    def pack(self, codec: RowCodec, picks: I64, memory: Memory, row_at: I64, heap_at: I64) -> None:
+        """Write their rows."""
+
+
 class Block(NamedTuple):
     """An encoded batch on its way in: `picks` are the rows still to admit, row 0 stands at `position` in the stream."""
 
@@ -65,6 +87,15 @@ class Block(NamedTuple):
     def of(cls, words: I64, encoded: Encoded, picks: I64, position: int) -> Block:
         """A block nobody of whom has matched."""
         return cls(words, encoded, picks, position, np.arange(position, position + words.size, dtype=np.int64) << 1)
+
+    def sizes_of(self, picks: I64) -> I64:
+        """See `Arriving`."""
+        assert self.encoded.sizes is not None
+        return self.encoded.sizes[picks]
+
+    def pack(self, codec: RowCodec, picks: I64, memory: Memory, row_at: I64, heap_at: I64) -> None:
+        """See `Arriving`."""
+        codec.pack(self.encoded, picks, memory, row_at, heap_at)
 
     def cell_bytes(self, stage: Stage, picks: I64) -> I64:
         """See `Side`."""

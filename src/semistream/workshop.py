@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Generator, Iterator
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,11 +13,12 @@ from semistream import columns
 from semistream.algorithms.record import Parts
 from semistream.arrivals import Arrivals
 from semistream.budget import Slab
+from semistream.crew import Crew
 from semistream.keys import NOWHERE
-from semistream.lanes import Lanes
+from semistream.lanes import Batch
 from semistream.parts.memory import I64
 from semistream.plan import Output
-from semistream.protocols import Found, Master, Stranded
+from semistream.protocols import Master
 from semistream.records import RowCodec
 from semistream.reorder import Reorder
 from semistream.report import build_report, empty_report
@@ -26,8 +28,6 @@ from semistream.snapshot import take
 from semistream.state import Saved, restore
 from semistream.stream_rows import StreamRows
 from semistream.stream_side import Block
-
-_PART_ROWS = 2048  # smaller parts are not worth a thread's while
 
 
 class Workshop:
@@ -43,10 +43,12 @@ class Workshop:
         else:
             rows = StreamRows(codec, heap_bytes_of(codec, self._with_hidden(begin.slice(0, 1000))))
         self._reader = master.reader()
+        self._closing = ExitStack()  # the reader last
+        self._closing.callback(self._reader.close)
         try:
             self._build(master, output, rows)
         except BaseException:
-            self._reader.close()
+            self._closing.close()
             raise
         self._rows = rows
         self._arrivals = Arrivals(options.wait)
@@ -59,23 +61,23 @@ class Workshop:
         self._slab.charge("input", given["input"])
         self._slab.charge("output", given["output"])
         self._reader.attach(self._slab)
-        self._lanes = Lanes(
-            [
-                Settler(
-                    output,
-                    master,
-                    options.stream_keys,
-                    codec,
-                    self._slab.memory,
-                    given["output"] // open_batches(options.threads),
-                    null_safe=options.null_safe,
-                    where=options.where,
-                    where_columns=options.where_columns,
-                    ordered=options.ordered,
-                )
-                for _ in range(options.threads)
-            ]
-        )
+        settlers = [
+            Settler(
+                output,
+                master,
+                options.stream_keys,
+                codec,
+                self._slab.memory,
+                given["output"] // open_batches(options.threads),
+                null_safe=options.null_safe,
+                where=options.where,
+                where_columns=options.where_columns,
+                ordered=options.ordered,
+            )
+            for _ in range(options.threads)
+        ]
+        apart = options.algorithm.steps_apart
+        threads = 1 if apart and not self._reader.threads else options.threads
         self._reorder: Reorder | None = None
         if options.ordered:
             self._slab.charge("reorder", given["reorder"])
@@ -90,12 +92,15 @@ class Workshop:
                 master_codec=master.codec,
                 key_names=options.stream_keys,
                 preset=options.preset,
-                threads=options.threads,
+                threads=threads,
+                closing=self._closing,
                 master_rows=master.rows,
                 master_row_bytes=master.row_bytes,
             )
         )
-        self._stranded = cast(Stranded, self.recipe) if options.algorithm.threads > 1 else None
+        stranded = options.algorithm.threads > 1 and not apart
+        self._crew = Crew(self.recipe, settlers[:threads], stranded=stranded, apart=apart and threads > 1)
+        self._closing.callback(self._crew.close)
         self.area = self.recipe.area
 
     def _with_hidden(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -131,13 +136,13 @@ class Workshop:
         stored = piece if words.hidden is None else piece.append_column(self._keys.hidden, words.hidden)
         position, count = self._position, piece.num_rows
         self._position += count
-        self._lanes.settlers[0].counts.tuples_in += count
+        self._crew.settlers[0].counts.tuples_in += count
         picks: I64 = np.arange(count, dtype=np.int64)
         if words.missing is not None:
             lost = words.missing == NOWHERE if self._options.null_safe else words.missing != 0
             keyless, picks = np.flatnonzero(lost), np.flatnonzero(~lost)
             if keyless.size:
-                for answer in self._lanes.settlers[0].keyless(piece, keyless, position):
+                for answer in self._crew.settlers[0].keyless(piece, keyless, position):
                     yield from self._out(*answer)
                 if self._reorder is not None:
                     self._reorder.finish(position + keyless, self._position)
@@ -146,44 +151,22 @@ class Workshop:
 
     def answer(self, block: Block) -> Generator[pa.RecordBatch, None, Block]:
         """Let the recipe answer what need not wait; returns what is left of the block."""
-        strands: list[Iterator[Found]]
-        if self._stranded is not None:
-            strands = [self._stranded.answer(part, thread) for thread, part in enumerate(self._parts(block))]
-        elif self.recipe.front is not None:
-            strands = [self.recipe.front.answer(block)]
-        else:
-            return block
-        left = yield from self._follow(strands)
-        return block._replace(picks=np.concatenate([part.picks for part in left]))
+        left: Block = yield from self._all_out(self._crew.answer(block))
+        return left
 
-    def _parts(self, block: Block) -> list[Block]:
-        """A block in as many parts as there are threads, if that is worth their while."""
-        count = max(1, min(self._options.threads, block.picks.size // _PART_ROWS))
-        return [block._replace(picks=picks) for picks in np.array_split(block.picks, count)]
+    def admit(self, block: Block) -> int:
+        """Let the recipe take what has room; returns how many."""
+        return self._crew.admit(block)
 
     def shed(self, piece: pa.RecordBatch, block: Block | None) -> None:
         """Drop what the block has left of a piece, or (None) all of a piece that may not enter: it takes no place in the stream."""
-        self._options.overload.shed(piece, block, self._lanes.settlers[0].counts)
+        self._options.overload.shed(piece, block, self._crew.settlers[0].counts)
         if block is not None and self._reorder is not None:
             self._reorder.finish(block.position + block.picks, self._position)
 
     def step(self) -> Iterator[pa.RecordBatch]:
         """One iteration of the recipe."""
-        strands = [self.recipe.step()] if self._stranded is None else self._stranded.strands()
-        yield from self._follow(strands)
-
-    def _follow(self, strands: Sequence[Iterator[Found]]) -> Generator[pa.RecordBatch, None, list[Any]]:
-        batches = self._lanes.follow(strands)
-        try:
-            while True:
-                try:
-                    outcome = next(batches)
-                except StopIteration as end:
-                    returned: list[Any] = end.value
-                    return returned
-                yield from self._out(*outcome)
-        finally:
-            batches.close()
+        yield from self._all_out(self._crew.step())
 
     def overdue(self) -> bool:
         """Whether the oldest tuple has waited longer than `max_wait`; the recipe is told."""
@@ -195,14 +178,25 @@ class Workshop:
     @property
     def left(self) -> int:
         """Tuples that have left."""
-        return self._lanes.counts.finished
+        return self._crew.counts.finished
 
     def emit(self) -> Iterator[pa.RecordBatch]:
         """Hand out what is collected, full or not."""
-        for batch, places in self._lanes.flush():
-            yield from self._out(batch, places)
+        yield from self._all_out(self._crew.flush())
         if self._reorder is not None:
             yield from self._reorder.release()
+
+    def _all_out(self, batches: Generator[Batch, None, Any]) -> Generator[pa.RecordBatch, None, Any]:
+        """Hand batches out as they come; returns what they return."""
+        try:
+            while True:
+                try:
+                    outcome = next(batches)
+                except StopIteration as end:
+                    return end.value
+                yield from self._out(*outcome)
+        finally:
+            batches.close()
 
     def _out(self, batch: pa.RecordBatch | None, places: I64) -> Iterator[pa.RecordBatch]:
         """Hand a batch out; without one, the tuples at these places of the stream have left, and all their rows are out or collected."""
@@ -221,30 +215,34 @@ class Workshop:
         return build_report(
             empty_report(self._options.algorithm.name, self._options.memory_bytes),
             self._slab.bytes_by_part,
-            self._lanes.counts,
-            self.area,
+            self._crew.counts,
+            self.recipe,
             self._reader,
-            steps,
+            self._crew.steps(steps),
             busy_s,
         )
 
     # ------------------------------------------------------------------------------------------------ saving
 
+    def resting(self) -> AbstractContextManager[None]:
+        """While this lasts, nobody is at work."""
+        return self._crew.resting()
+
     def save(self, counters: Any) -> Saved:
-        """All that must go on; `counters` are the caller's own. No batch is open, and nobody at work."""
+        """All that must go on; `counters` are the caller's own. To be used while resting, and no batch is open."""
         taken = take([counters, *self._soft_state()], self._slab)
         return Saved(self._stream_schema, self._rows.heap_bytes, self._slab.bytes_by_part, taken)
 
     def resume(self, saved: Saved) -> Any:
         """Go on with what was saved, having just been set up; returns the caller's counters."""
-        counters, self._position, *_ = restore(saved, [None, *self._soft_state()], self._slab)
+        with self.resting():
+            counters, self._position, *_ = restore(saved, [None, *self._soft_state()], self._slab)
         return counters
 
     def _soft_state(self) -> list[Any]:
         # the reader knows buffers in the order they were made, a recipe may have swapped them: so it comes first
-        return [self._position, self._arrivals, self._lanes.settlers, self._reorder, self._reader, self.recipe]
+        return [self._position, self._arrivals, self._reorder, self._reader, self._crew]
 
     def close(self) -> None:
         """End the threads and let go of the master."""
-        self._lanes.close()
-        self._reader.close()
+        self._closing.close()

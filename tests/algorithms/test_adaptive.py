@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import semistream as ss
-from semistream import workshop
+from semistream import crew, workshop
 from semistream.binned import Binned
 from semistream.errors import BudgetError, MasterCorrupt
 from semistream.masters.page_buffer import PageBuffer
@@ -49,7 +49,7 @@ def check(table, keys, batch_rows=3000, columns=None, **options):
 @pytest.fixture
 def two_threads(monkeypatch):
     """Even small blocks are worth two threads; the names of those that served bins."""
-    monkeypatch.setattr(workshop, "_PART_ROWS", 64)
+    monkeypatch.setattr(crew, "_PART_ROWS", 64)
     names, serve = set(), Binned.serve
 
     def watched(self, *given):
@@ -268,3 +268,14 @@ def test_a_table_full_of_one_bin_makes_way():
     with contextlib.suppress(BudgetError):
         check(table_of(range(2000)), [0, 1, 2] * 4000, threads=1, memory="120kB")
     check(table_of(range(2000)), [0, 1, 2] * 4000, threads=1, memory="150kB")
+
+
+def test_the_report_says_what_was_decided():
+    said = check(table_of(range(20_000)), zipf(20_000, 20_000))["decisions"]
+    assert said[0].startswith("the cache holds ")
+    assert any("waits" in line for line in said)
+    small = check(table_of(range(300)), zipf(20_000, 300), memory="4MB")["decisions"]
+    assert small == ["the whole master fits: it was read once, and 300 keys answer every tuple at once"]
+    with built(table_of(range(300)), layout="heap") as master:
+        join, _found = joined(master, stream_of([1, 2])[1], algorithm="adaptive")
+    assert join.report()["decisions"] == ["the master's rows are not in word order, so HYBRIDJOIN does the work"]

@@ -23,7 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import semistream as ss
-from semistream import keys, workshop
+from semistream import crew, keys
 from semistream.errors import CapabilityError, KeyTypeError
 from semistream.settle import Settler
 from tests.cases import (
@@ -527,7 +527,7 @@ def test_the_same_input_gives_the_same_output_and_counters(kind, algorithm):
 @pytest.mark.parametrize("how", HOWS)
 def test_several_threads_give_the_rows_that_one_gives(how, algorithm, monkeypatch):
     """With blocks, tables and bins in which there is work for all of them."""
-    monkeypatch.setattr(workshop, "_PART_ROWS", 32)
+    monkeypatch.setattr(crew, "_PART_ROWS", 32)
     names, settle = set(), Settler.settle
 
     def watched(self, found):

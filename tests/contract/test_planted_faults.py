@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from semistream import binned, budget, columns, join, keys, lanes, stream_side
+from semistream import binned, budget, columns, intermediate, join, keys, lanes, stream_side
 from semistream.algorithms import (
     adaptive,
     blocks,
@@ -482,6 +482,18 @@ def what_another_thread_finishes_is_lost(patch: Patch) -> None:
     patch.setattr(lanes.Lanes, "_put", lambda self, batch: put(self, None) if batch is None else None)
 
 
+def a_tuple_in_line_is_forgotten(patch: Patch) -> None:
+    drop = intermediate.IntermediateBuffer.drop
+    patch.setattr(
+        intermediate.IntermediateBuffer, "drop", lambda self, count: drop(self, min(count + 1, max(1, self.waiting)))
+    )
+
+
+def tuples_in_line_count_for_nobody(patch: Patch) -> None:
+    """As if the disk phase rested when the stream table is empty."""
+    patch.setattr(intermediate.BothRooms, "waiting", property(lambda self: self._table.waiting))
+
+
 STAGES = ("meshjoin", "hybridjoin")  # the others are made of these, and of parts with tests of their own
 
 
@@ -541,6 +553,8 @@ PLANTED = [
     Planted(whatever_was_kept_counts_as_the_whole_master, again_and_again, into=("adaptive",)),
     Planted(an_emptied_tile_is_still_read_from, changing_favourites, into=("adaptive",)),
     Planted(what_another_thread_finishes_is_lost, two_threads, into=("adaptive",)),
+    Planted(a_tuple_in_line_is_forgotten, into=("p_cachejoin", "op_cachejoin")),
+    Planted(tuples_in_line_count_for_nobody, trickle, into=("p_cachejoin",)),
 ]
 
 

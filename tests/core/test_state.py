@@ -221,7 +221,7 @@ def test_a_state_that_does_not_fit_is_never_half_applied(master, saved, fault):
         held = held._replace(ledger=held.ledger | {"hot cache": 1})
     else:
         things = held.snapshot.data[2]
-        recipe = things[-1]
+        recipe = things[-1][3]["recipe"]  # of the crew
         assert recipe[0] == "object"
         if fault == "class":
             recipe[2] = "OtherRecipe"

@@ -60,7 +60,7 @@ def new_picked(count):
 def admitted(table, words, position=0):
     """Admit all these words; returns their slots."""
     taken = np.full(len(words), -1, np.int64)
-    count = stream_table.admit(table, ints(*words), np.arange(len(words)), position, taken)
+    count = stream_table.admit(table, ints(*words), position + np.arange(len(words)) << 1, np.arange(len(words)), taken)
     return taken[:count].tolist()
 
 

@@ -141,7 +141,7 @@ def test_an_entry_at_its_own_home_stays_when_one_that_wrapped_leaves():
 def test_only_the_picked_rows_are_admitted():
     table = new_table(SLOTS)
     taken = np.zeros(2, np.int64)
-    assert stream_table.admit(table, ints(10, 11, 12, 13), ints(1, 3), 100, taken) == 2
+    assert stream_table.admit(table, ints(10, 11, 12, 13), ints(200, 202, 204, 206), ints(1, 3), taken) == 2
     assert [chain(table, word) for word in (10, 11, 12, 13)] == [[], [taken[0]], [], [taken[1]]]
     assert (table.slots.wide[taken, 3] >> 1).tolist() == [101, 103]
 

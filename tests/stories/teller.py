@@ -77,6 +77,8 @@ KEEPS: dict[str, Callable[[Any], str]] = {
     name: lambda recipe: hot_keys(recipe.front)
     for name in ("cachejoin", "sscj", "cmeshjoin", "cachejoin_l", "cachejoin_pq", "cachejoin_lwf", "ssbj")
 } | {
+    "p_cachejoin": lambda recipe: hot_keys(recipe.front.cache),
+    "op_cachejoin": lambda recipe: hot_keys(recipe.front.cache),
     "derakhshan": lambda recipe: hot_keys(recipe._cache),
     "optimised_x_hybridjoin": lambda recipe: hot_keys(recipe.front),
     "adaptive": lambda recipe: tile_keys(recipe._cache),
@@ -84,6 +86,18 @@ KEEPS: dict[str, Callable[[Any], str]] = {
     "ssij": lambda recipe: kept_ranges(recipe._plan.kept),
     "x_hybridjoin": lambda recipe: f"page {recipe._place}",
 }
+
+IN_LINE = (
+    "p_cachejoin",
+    "op_cachejoin",
+)  # shown as `in line: ...`: who of those who wait is still in the intermediate buffer
+
+
+def in_line(recipe: Any) -> list[int]:
+    """Stream positions of the tuples in an intermediate buffer."""
+    line = recipe._line
+    numbers = np.arange(line._head, line._tail) % line.slots
+    return [int(stamp) >> 1 for stamp in line._records[numbers, 1]]
 
 
 class Teller:
@@ -227,6 +241,8 @@ class Teller:
         self._shown = len(rows)
         lines += textwrap.wrap(f"out: {' '.join(out)}", 120, subsequent_indent="     ") if out else []
         lines.append(f"waiting: {self._diary.called(self._diary.waiting) or 'nobody'}")
+        if self._algorithm in IN_LINE and self._diary.recipe is not None:
+            lines.append(f"in line: {self._diary.called(in_line(self._diary.recipe)) or 'nobody'}")
         if self._algorithm in KEEPS and self._diary.recipe is not None:
             lines.append(f"keeps: {KEEPS[self._algorithm](self._diary.recipe)}")
         return lines

@@ -134,8 +134,7 @@ class Adaptive:
         if self._cache.complete:
             return
         now, hits = self._binned.now, self._hits_for_bytes()
-        least = 1 if self._plenty else self._least_asked(self._sizes.item_bytes + KEY_BYTES)
-        self._cache.take_in(load, asked, least, hits, now)
+        self._cache.take_in(load, asked, self._least_kept(), hits, now)
         if absent.size:
             words, counts = np.unique(absent, return_counts=True)
             least = 1 if self._plenty else self._least_asked(16 + KEY_BYTES)
@@ -147,9 +146,16 @@ class Adaptive:
         if len(self._binned.desks) == 1:
             self._served(load, asked, absent)
 
+    def decisions(self) -> list[str]:
+        """See `Deciding`."""
+        return sizes.decisions(self._sizes, self._cache, self._binned, self._reader, self._least_kept())
+
     def _least_asked(self, kept_bytes: float) -> int:
         """Tuples of one key that wait when its page is read have waited half the time on average."""
         return max(1, math.ceil(2 * kept_bytes / self._sizes.record_bytes))
+
+    def _least_kept(self) -> int:
+        return 1 if self._plenty else self._least_asked(self._sizes.item_bytes + KEY_BYTES)
 
     def _hits_for_bytes(self) -> float:
         """Hits by which a byte of the cache earns its room, while one stream tuple passes."""
@@ -172,7 +178,10 @@ class Adaptive:
 
 def build(parts: Parts) -> Recipe:
     """The recipe that suits the master."""
-    return Adaptive(parts) if parts.reader.word_order else Alone(sizes.other(parts.reader).build(parts))
+    if parts.reader.word_order:
+        return Adaptive(parts)
+    other = sizes.other(parts.reader)
+    return Alone(other.build(parts), f"the master's rows are not in word order, so {other.title} does the work")
 
 
 ALGORITHM = Algorithm(

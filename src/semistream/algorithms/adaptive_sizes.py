@@ -6,13 +6,14 @@ from typing import NamedTuple
 
 from semistream.algorithms import hybridjoin, meshjoin
 from semistream.algorithms.record import Algorithm, Parts
-from semistream.binned import bytes_of_bins
+from semistream.binned import Binned, bytes_of_bins
 from semistream.budget import Share
 from semistream.desk import Desk
 from semistream.parts import bins
 from semistream.protocols import Reader
 from semistream.stream_rows import StreamRows, match_count
-from semistream.tile_front import KEY_BYTES, Lookups, item_bytes_of, table_bytes
+from semistream.tile_front import KEY_BYTES, Lookups, TileFront, item_bytes_of, table_bytes
+from semistream.units import format_bytes
 
 CACHE_MOST = 7 / 8  # of the pool: somebody must be able to wait
 KEPT_BACK = 1 / 64  # of the pool, for keys: else the bins served first would find no room for theirs
@@ -116,3 +117,20 @@ class Sizes(NamedTuple):
     def hold(self, rows: int) -> bool:
         """Whether so many master rows have room in the cache, a key each."""
         return rows * self.item_bytes * 1.05 < int(self.tiles * CACHE_MOST) * (self.tile_bytes - self.item_bytes)
+
+
+def decisions(size: Sizes, cache: TileFront, bins: Binned, reader: Reader, least: int) -> list[str]:
+    """What was decided, and why, in words."""
+    pool_bytes = size.tiles * size.tile_bytes
+    if cache.complete:
+        return [f"the whole master fits: it was read once, and {cache.keys} keys answer every tuple at once"]
+    pages = -(-reader.pages // bins.bins.head.size)
+    kept, pool = format_bytes(cache.held_bytes), format_bytes(pool_bytes)
+    few = "every key that was asked for is kept: there is room, or it takes less than who waits for it"
+    some = f"a key is kept if {least} tuples or more wait for it when its page is read: then it takes less room than they do"
+    return [
+        f"the cache holds {cache.keys} keys in {kept} of {pool}; waiting tuples have the rest",
+        few if least == 1 else some,
+        f"tuples wait in {bins.bins.head.size} bins of {pages} pages; those with the longest waits, all added up, are served first",
+        f"pages that stand up to {format_bytes(reader.gap_bytes)} apart are read together: that is faster than asking twice",
+    ]

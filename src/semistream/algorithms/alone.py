@@ -9,10 +9,10 @@ from semistream.stream_side import Block
 
 
 class Alone:
-    """A recipe without threads, where one with threads is expected."""
+    """A recipe without threads, where one with threads is expected; `reason` says why it is there."""
 
-    def __init__(self, recipe: Recipe) -> None:
-        self._recipe = recipe
+    def __init__(self, recipe: Recipe, reason: str) -> None:
+        self._recipe, self._reason = recipe, reason
         self.patience, self.front, self.admit, self.step = recipe.patience, recipe.front, recipe.admit, recipe.step
 
     @property
@@ -25,6 +25,10 @@ class Alone:
         if self.front is None:
             return block
         return (yield from self.front.answer(block))
+
+    def decisions(self) -> list[str]:
+        """Why it is there."""
+        return [self._reason]
 
     def strands(self) -> list[Iterator[Found]]:
         """One."""

@@ -43,8 +43,8 @@ from semistream.hot_cache import LEAST_BYTES, AnyVictim, Eviction, row_cost
 from semistream.protocols import Found, Reader, Recipe
 from semistream.stream_side import Block
 
-_WORDS_PER_ROW = 1.125  # one record in nine is left for keys that the master lacks
-_PUBLISHED_ROWS, _PUBLISHED_CACHED = 850, 2500
+WORDS_PER_ROW = 1.125  # one record in nine is left for keys that the master lacks
+PUBLISHED_ROWS, _PUBLISHED_CACHED = 850, 2500
 
 
 def cache_share(reader: Reader, memory_bytes: int) -> Share:
@@ -57,10 +57,18 @@ def cache_share(reader: Reader, memory_bytes: int) -> Share:
     return Share("hot cache", LEAST_BYTES, weight=weight, most=LEAST_BYTES + 2 * master_bytes)
 
 
-def _published_share(_reader: Reader, memory_bytes: int) -> Share:
+def published_cache_share(_reader: Reader, memory_bytes: int) -> Share:
     """The cache of the published runs, or an eighth of the memory if that is less."""
     most = min(_PUBLISHED_CACHED * published.ROW_BYTES, memory_bytes // 8)
     return Share("hot cache", LEAST_BYTES, weight=1.0, most=max(LEAST_BYTES, most))
+
+
+def least_waiting(parts: Parts, slots_per_tuple: float = 0.5) -> float:
+    """Tuples that must wait for a row to have it cached."""
+    if parts.preset == "published":
+        return 1.0
+    cached_bytes = row_cost(parts.master_codec, parts.master_row_bytes, WORDS_PER_ROW)
+    return worth_keeping(cached_bytes, parts.rows.slot_bytes(), slots_per_tuple)
 
 
 class CacheJoin:
@@ -73,12 +81,9 @@ class CacheJoin:
         eviction: Eviction | None = None,
         slots_per_tuple: float = 0.5,
     ) -> None:
-        self.front = parts.hot_cache(eviction or AnyVictim(), _WORDS_PER_ROW)
-        cached_bytes = row_cost(parts.master_codec, parts.master_row_bytes, _WORDS_PER_ROW)
-        least = 1.0
-        if parts.preset != "published":
-            least = worth_keeping(cached_bytes, parts.rows.slot_bytes(), slots_per_tuple)
-        self._inner = inner(replace(parts, keeper=Admission(self.front, least, parts.reader.brings_all)))
+        self.front = parts.hot_cache(eviction or AnyVictim(), WORDS_PER_ROW)
+        admission = Admission(self.front, least_waiting(parts, slots_per_tuple), parts.reader.brings_all)
+        self._inner = inner(replace(parts, keeper=admission))
         self.area, self.patience = self._inner.area, self._inner.patience
 
     def admit(self, block: Block) -> int:
@@ -90,7 +95,7 @@ class CacheJoin:
         return self._inner.step()
 
 
-def in_front_of(held: Algorithm, choice: Callable[[str], Choice], published_rows: int = _PUBLISHED_ROWS) -> Algorithm:
+def in_front_of(held: Algorithm, choice: Callable[[str], Choice], published_rows: int = PUBLISHED_ROWS) -> Algorithm:
     """A cache in front of HYBRIDJOIN with the choice of pages for a preset; `held` is the same without cache."""
 
     def with_cache(shares: Shares, cache: Callable[[Reader, int], Share]) -> Shares:
@@ -105,7 +110,7 @@ def in_front_of(held: Algorithm, choice: Callable[[str], Choice], published_rows
         keeps="rows that many tuples wait for; random ones make room",
         build=lambda parts: CacheJoin(parts, inner),
         shares=with_cache(held.shares, cache_share),
-        published_shares=with_cache(held.shares_for("published"), _published_share),
+        published_shares=with_cache(held.shares_for("published"), published_cache_share),
     )
 
 

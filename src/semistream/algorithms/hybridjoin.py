@@ -35,8 +35,8 @@ from semistream.algorithms import published
 from semistream.algorithms.choice import Choice, OldestFirst, Turn
 from semistream.algorithms.record import Algorithm, Parts
 from semistream.budget import Share
-from semistream.protocols import Found, Reader
-from semistream.stream_side import Block
+from semistream.protocols import Buffer, Found, Reader
+from semistream.stream_side import Arriving
 
 BUFFER_MOST = 64 << 10  # about 500 rows of 120 bytes, the papers' choice and near the optimum of the page-size curve
 
@@ -48,23 +48,25 @@ def shares(reader: Reader, memory_bytes: int) -> list[Share]:
 
 
 class HybridJoin:
-    """HYBRIDJOIN at work. `choice` says which pages are next; `published_rows` is the disk buffer of the preset of that name."""
+    """HYBRIDJOIN at work. `choice` says which pages are next; `published_rows` is a disk buffer of the preset of that name,
+    of which the memory is to hold so many `buffers`.
+    """
 
     front = None
 
-    def __init__(self, parts: Parts, choice: Choice | None = None, published_rows: int = 500) -> None:
+    def __init__(self, parts: Parts, choice: Choice | None = None, published_rows: int = 500, buffers: int = 1) -> None:
         self._choice = choice = choice or OldestFirst()
         most_bytes = published_rows * (parts.master_codec.width + 8) if parts.preset == "published" else None
-        self._reader, self._buffer = parts.reader, parts.buffer(most_bytes=most_bytes)
+        self._reader, self.buffer = parts.reader, parts.buffer(most_bytes=most_bytes)
         self.area = self._pending = parts.pending(
-            published.slots(parts, published_rows, published.HYBRIDJOIN_TUPLE_BYTES)
+            published.slots(parts, buffers * published_rows, published.HYBRIDJOIN_TUPLE_BYTES)
         )
         self._key_names = parts.key_names
         self._claimed = (0, 0, -1)  # what was claimed last, and when: nobody new came, nobody new can match
-        choice.start(parts, self._buffer, self._pending)
+        choice.start(parts, self.buffer, self._pending)
         self.patience = choice.patience
 
-    def admit(self, block: Block) -> int:
+    def admit(self, block: Arriving) -> int:
         """Take what has room."""
         taken = self._pending.admit(block, block.picks.size)
         if taken:
@@ -73,11 +75,13 @@ class HybridJoin:
 
     def step(self) -> Iterator[Found]:
         """Serve what the choice says, and with it all that its partition can serve."""
-        if not self._pending.waiting:
-            return
-        turn = self._choice.next()
-        for begin, end in self._partitions(turn):
-            load = self._buffer.read(begin, end)
+        if self._pending.waiting:
+            yield from self.serve(self._choice.next(), self.buffer)
+
+    def serve(self, turn: Turn, buffer: Buffer) -> Iterator[Found]:
+        """Bring the pages of a turn into a buffer and serve everybody they can serve."""
+        for begin, end in self.partitions(turn, buffer):
+            load = buffer.read(begin, end)
             if self._reader.runs and self._claimed != (begin, end, self._pending.now):
                 left = self._pending.waiting
                 yield from self._pending.claim(load)
@@ -89,12 +93,12 @@ class HybridJoin:
             yield from self._pending.leave_word(turn.word)
             self._choice.left(turn.word)
 
-    def _partitions(self, turn: Turn) -> Iterator[tuple[int, int]]:
+    def partitions(self, turn: Turn, buffer: Buffer) -> Iterator[tuple[int, int]]:
         """The pages to load, in order; none twice, as no row may answer twice."""
         done = 0
         for first, stop in [turn.pages] if turn.word is None else self._look_up(turn.word):
             while first < stop:
-                begin, end = self._buffer.partition(first, stop)
+                begin, end = buffer.partition(first, stop)
                 yield max(begin, done), end
                 first = done = end
 

@@ -32,6 +32,7 @@ def slots_in(memory_bytes: int, rows: int, tuple_bytes: int) -> int:
 
 
 def slots(parts: Parts, rows: int, tuple_bytes: int) -> int | None:
-    """As `slots_in` beside the hot cache, for a recipe with the published preset; None: no limit of this kind."""
-    memory_bytes = parts.slab.total_bytes - parts.given.get("hot cache", 0)
+    """As `slots_in` beside other parts, for a recipe with the published preset; None: no limit of this kind."""
+    beside = ("hot cache", "intermediate buffer")
+    memory_bytes = parts.slab.total_bytes - sum(parts.given.get(part, 0) for part in beside)
     return slots_in(memory_bytes, rows, tuple_bytes) if parts.preset == "published" else None

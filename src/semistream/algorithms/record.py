@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -31,6 +32,7 @@ class Parts:
     master_row_bytes: float  # of a packed row, on average
     keeper: Keeper | None = None  # is shown master rows that tuples wait for
     disk: Buffer | None = None  # a disk buffer that a recipe shares with the recipe it holds
+    closing: ExitStack = field(default_factory=ExitStack)  # closed when the join ends, before the reader is
 
     def buffer(self, part: str = "disk buffer", most_bytes: int | None = None) -> Buffer:
         """The disk buffer, in the bytes of that share, or in fewer that hold every page."""
@@ -92,7 +94,8 @@ class Algorithm:
     published_shares: Shares | None = field(default=None, repr=False)  # where the published sizes ask for others
     needs_word_order: bool = False
     ordered: bool = False  # output keeps the order of the stream, asked for or not
-    threads: int = 1  # at most; an algorithm with several is `protocols.Stranded`
+    threads: int = 1  # at most; an algorithm with several is `protocols.Stranded`, or
+    steps_apart: bool = False  # has steps that may run in the second thread while the first one answers and admits
     waiting_shares: WaitingShares | None = field(default=None, repr=False)  # where tuples do not wait in `Pending`
 
     def shares_for(self, preset: str) -> Shares:

@@ -146,8 +146,8 @@ def drop_entry(table: StreamTable, entry: int) -> None:
 
 
 @kernel
-def admit(table: StreamTable, words: I64, picks: I64, position: int, admitted: I64) -> int:
-    """Give every picked word a slot, until none is free; returns how many found one. Row 0 stands at `position` in the stream."""
+def admit(table: StreamTable, words: I64, stamps: I64, picks: I64, admitted: I64) -> int:
+    """Give every picked word a slot, until none is free; returns how many found one. `stamps` say where in the stream they stand."""
     links, wide = table.slots.links, table.slots.wide
     for i in range(picks.size):
         slot = table.state[FREE_HEAD]
@@ -169,7 +169,7 @@ def admit(table: StreamTable, words: I64, picks: I64, position: int, admitted: I
         links[slot, NEXT] = head
         links[slot, PREV] = -1
         wide[slot, WORD] = word
-        wide[slot, ARRIVED] = (position + picks[i]) << 1
+        wide[slot, ARRIVED] = stamps[picks[i]]
         admitted[i] = slot
         table.state[PENDING] += 1
     return picks.size
