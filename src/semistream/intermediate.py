@@ -127,9 +127,9 @@ class IntermediateBuffer:
 
     # ------------------------------------------------------------------------------------------------ the other thread
 
-    def arrivals(self) -> Arriving | None:
-        """The oldest tuples in line, not all perhaps."""
-        count = min(self._tail - self._head, _AT_ONCE)
+    def arrivals(self, most: int) -> Arriving | None:
+        """The oldest tuples in line, `most` of them or fewer."""
+        count = min(self._tail - self._head, most, _AT_ONCE)
         if not count:
             wide = self._wide
             return None if wide is None or self._wide_taken else wide._replace(picks=wide.picks[:1])

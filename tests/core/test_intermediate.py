@@ -24,8 +24,8 @@ def new_line(bench, heap_bytes=0.0):
 
 def move(line, bench, most=100):
     """Tuples go from the line to the stream table of a bench, at most so many at a time."""
-    while (arriving := line.arrivals()) is not None:
-        taken = bench.pending.admit(arriving, min(most, arriving.picks.size))
+    while (arriving := line.arrivals(most)) is not None:
+        taken = bench.pending.admit(arriving, arriving.picks.size)
         if not taken:
             return
         line.drop(taken)

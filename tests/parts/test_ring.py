@@ -44,7 +44,7 @@ def test_a_full_ring_takes_no_more_until_the_oldest_have_gone():
 def test_rows_and_their_cells_are_copied():
     memory = new_memory(256)
     memory.b1[:64] = np.arange(64)
-    ring.move_rows(memory, ints(0, 16), ints(128, 96), 16)
+    ring.move_rows(memory, ints(0, 16), ints(128, 96), 14)  # rows are padded to 8
     assert memory.b1[128:144].tolist() == list(range(16))
     assert memory.b1[96:112].tolist() == list(range(16, 32))
     ring.move_cells(memory, ints(32, 40), ints(160, 168), ints(5, 0))

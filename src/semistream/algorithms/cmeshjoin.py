@@ -16,7 +16,8 @@ memory: the rows of the hottest keys.
 
 Departures from the print. A key is cached with all its rows or not at all. After a key is cached, the tuples that already wait for it
 finish by the scan and younger ones hit the cache, so no pair comes twice. Where rows of a key lie strewn over the master they are
-collected for a whole round before the key answers (`gathering.py`). The victims are those of SSCJ.
+collected for a whole round before the key answers (`gathering.py`). The victims are those of SSCJ. There is no preset "published": we know
+of no sizes of the paper's own runs.
 
 >>> import pyarrow as pa, semistream as ss, tempfile
 >>> folder = tempfile.mkdtemp() + "/colours.master"

@@ -48,18 +48,20 @@ def shares(reader: Reader, memory_bytes: int) -> list[Share]:
 
 
 class HybridJoin:
-    """HYBRIDJOIN at work. `choice` says which pages are next; `published_rows` is a disk buffer of the preset of that name,
-    of which the memory is to hold so many `buffers`.
+    """HYBRIDJOIN at work. `choice` says which pages are next; `published_rows` is the disk buffer of the preset of that name, and
+    `published_beside` are rows for which a recipe has other room in that preset.
     """
 
     front = None
 
-    def __init__(self, parts: Parts, choice: Choice | None = None, published_rows: int = 500, buffers: int = 1) -> None:
+    def __init__(
+        self, parts: Parts, choice: Choice | None = None, published_rows: int = 500, published_beside: int = 0
+    ) -> None:
         self._choice = choice = choice or OldestFirst()
-        most_bytes = published_rows * (parts.master_codec.width + 8) if parts.preset == "published" else None
-        self._reader, self.buffer = parts.reader, parts.buffer(most_bytes=most_bytes)
+        self._reader = parts.reader
+        self.buffer = parts.buffer(most_bytes=published.buffer_bytes(parts, published_rows))
         self.area = self._pending = parts.pending(
-            published.slots(parts, buffers * published_rows, published.HYBRIDJOIN_TUPLE_BYTES)
+            published.slots(parts, published_rows + published_beside, published.HYBRIDJOIN_TUPLE_BYTES)
         )
         self._key_names = parts.key_names
         self._claimed = (0, 0, -1)  # what was claimed last, and when: nobody new came, nobody new can match

@@ -50,7 +50,8 @@ class TwoBuffers:
     """The disk phase: HYBRIDJOIN's, with two buffers that are filled ahead."""
 
     def __init__(self, parts: Parts) -> None:
-        self._disk = HybridJoin(parts, published_rows=cachejoin.PUBLISHED_ROWS, buffers=min(2, parts.threads))
+        rows = cachejoin.PUBLISHED_ROWS
+        self._disk = HybridJoin(parts, published_rows=rows, published_beside=rows if parts.threads > 1 else 0)
         second, threads = self._disk.buffer, None
         if parts.threads > 1:
             second = parts.buffer(_SECOND, second.room_bytes)

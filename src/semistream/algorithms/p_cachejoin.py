@@ -92,21 +92,34 @@ class PCacheJoin:
         return taken
 
     def step(self) -> Iterator[Found]:
-        """An iteration of the disk phase."""
+        """An iteration of the disk phase; several, if it is not alone, until more tuples of those in line can be taken.
+
+        At the end of a step the other thread is woken, and taking turns costs more than a page.
+        """
         self._move()
-        yield from self._stage.step()
-        self.front.hand_over()
-        self.area.look()
+        more, table = True, self._stage.area
+        while more:
+            before, table.now = table.waiting, self._line.now
+            yield from self._stage.step()
+            self.front.hand_over()
+            self.area.look()
+            more = not self._alone and table.waiting < before and self._line.waiting > 0 and not self._is_room()
 
     def _move(self) -> None:
         """Tuples go from the intermediate buffer to the stream table, as room allows."""
-        while (arriving := self._line.arrivals()) is not None:
-            taken = self._stage.admit(arriving)
+        table = self._stage.area
+        while self._is_room():
+            arriving = self._line.arrivals(table.slots - table.waiting)
+            taken = 0 if arriving is None else self._stage.admit(arriving)
             if not taken:
                 break
             self.area.look()
             self._line.drop(taken)
-        self._stage.area.now = self._line.now
+
+    def _is_room(self) -> bool:
+        """Whether the stream table has room for so many tuples that to move them is worth it."""
+        table = self._stage.area
+        return table.slots - table.waiting >= min(table.refill, max(1, self._line.waiting))
 
 
 def in_threads(held: Algorithm, stage: Callable[[Parts], Stage]) -> Algorithm:

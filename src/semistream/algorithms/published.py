@@ -26,6 +26,11 @@ def buffer_of(rows: int) -> Shares:
     return shares
 
 
+def buffer_bytes(parts: Parts, rows: int) -> int | None:
+    """What so many rows really take in a disk buffer, for a recipe with the published preset; None: no limit of this kind."""
+    return rows * (parts.master_codec.width + 8) if parts.preset == "published" else None
+
+
 def slots_in(memory_bytes: int, rows: int, tuple_bytes: int) -> int:
     """How many tuples wait in what is left of a memory beside so many master rows, by the published charges."""
     return max(1, (memory_bytes - rows * ROW_BYTES) // tuple_bytes)

@@ -14,7 +14,7 @@ Next page: that of the oldest waiting tuple. Leaves: tuples whose key is cached,
 memory: the rows of the hottest keys, and keys that are hot and absent from the master.
 
 Departures from the print. Those of CACHEJOIN. Victims go many at a time, in order of hits a row, and the hits of all others are halved
-then: counts that never fade keep what was hot long ago.
+then: counts that never fade keep what was hot long ago. Preset "published": the sizes of CACHEJOIN's.
 
 >>> import pyarrow as pa, semistream as ss, tempfile
 >>> folder = tempfile.mkdtemp() + "/colours.master"
@@ -28,14 +28,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from semistream.algorithms import cachejoin
+from semistream.algorithms import cachejoin, hybridjoin
 from semistream.algorithms.record import Parts
 from semistream.hot_cache import ColdestVictim
 from semistream.protocols import Recipe
 
 
 def _build(parts: Parts) -> Recipe:
-    return cachejoin.CacheJoin(parts, eviction=ColdestVictim())
+    return cachejoin.CacheJoin(parts, _disk_stage, ColdestVictim())
+
+
+def _disk_stage(parts: Parts) -> Recipe:
+    return hybridjoin.HybridJoin(parts, published_rows=cachejoin.PUBLISHED_ROWS)
 
 
 ALGORITHM = replace(
@@ -45,5 +49,4 @@ ALGORITHM = replace(
     paper="Naeem, Weber, Dobbie, Lutteroth 2013",
     keeps="rows that many tuples wait for; those with the fewest hits make room",
     build=_build,
-    presets=("tuned",),
 )

@@ -16,7 +16,7 @@ Next page: that of the oldest waiting tuple. Leaves: tuples whose key is complet
 Departures from the print. Those of HYBRIDJOIN. The pinned part need not be the first: the join counts what every part of the master
 answers, and when another part has answered much more than the pinned one, that part is pinned instead. So the master need not be
 sorted, although only a sorted one has parts that are much hotter than others. Where rows of a key lie strewn over the master
-nothing is pinned.
+nothing is pinned. Preset "published": the tuned sizes of the paper, 950 rows to load and 1500 pinned.
 
 >>> import pyarrow as pa, semistream as ss, tempfile
 >>> folder = tempfile.mkdtemp() + "/colours.master"
@@ -34,7 +34,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from semistream.algorithms import hybridjoin
+from semistream.algorithms import hybridjoin, published
 from semistream.algorithms.record import Algorithm, Parts
 from semistream.budget import Share
 from semistream.protocols import Buffer, Found, Load, Reader
@@ -42,6 +42,7 @@ from semistream.stream_side import Block
 
 _PINNED_MOST = 128 << 10  # probed in every iteration: more costs more than it answers
 _MUCH_MORE = 1.25  # demand that another part must have, relative to the pinned one's, to be pinned instead
+_PUBLISHED_ROWS, _PUBLISHED_PINNED = 950, 1500
 _ROUND = 4  # demand is looked at after so many full stream tables
 
 
@@ -52,17 +53,31 @@ def shares(reader: Reader, memory_bytes: int) -> list[Share]:
     return [
         *hybridjoin.shares(reader, memory_bytes),
         Share("pinned pages", least, weight=1.0, most=most),
-        Share("demand", 8 * reader.pages + 128),
+        _demand_share(reader),
     ]
+
+
+def published_shares(reader: Reader, memory_bytes: int) -> list[Share]:
+    """The same with the buffers of the tuned runs in the paper."""
+    (pinned,) = published.buffer_of(_PUBLISHED_PINNED)(reader, memory_bytes)
+    disk = published.buffer_of(_PUBLISHED_ROWS)(reader, memory_bytes)
+    return [*disk, replace(pinned, part="pinned pages"), _demand_share(reader)]
+
+
+def _demand_share(reader: Reader) -> Share:
+    return Share("demand", 8 * reader.pages + 128)
 
 
 class XHybridJoin:
     """HYBRIDJOIN and pinned pages."""
 
     def __init__(self, parts: Parts) -> None:
-        self._reader, self._pinned = parts.reader, parts.buffer("pinned pages")
-        self._disk = _Noting(parts.buffer())
-        self._inner = hybridjoin.HybridJoin(replace(parts, disk=self._disk))
+        self._reader = parts.reader
+        self._pinned = parts.buffer("pinned pages", published.buffer_bytes(parts, _PUBLISHED_PINNED))
+        self._disk = _Noting(parts.buffer(most_bytes=published.buffer_bytes(parts, _PUBLISHED_ROWS)))
+        self._inner = hybridjoin.HybridJoin(
+            replace(parts, disk=self._disk), published_rows=_PUBLISHED_ROWS, published_beside=_PUBLISHED_PINNED
+        )
         self.front, self.patience = None, self._inner.patience
         self.area = self._pending = self._inner.area
         self._demand = parts.slab.take("demand", parts.reader.pages, np.float64)  # tuples answered, by first page
@@ -140,4 +155,6 @@ ALGORITHM = Algorithm(
     needs_index=True,
     build=XHybridJoin,
     shares=shares,
+    presets=("tuned", "published"),
+    published_shares=published_shares,
 )
