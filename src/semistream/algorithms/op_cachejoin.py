@@ -17,7 +17,8 @@ Departures from the print. Those of P-CACHEJOIN. What the paper leaves open: whe
 them; when a buffer is full and nobody waits for its key any more, as the other one has served it, the load is thrown away unprobed. While a
 tuple has waited for longer than `max_wait` the oldest key's buffer is served, whatever else is full. The loaders are two threads besides
 those that compute. Where there is one thread in all there is one buffer, read when it is needed, and the two keys take turns. That two
-loaders halve the time to read, as the cost model says, is the best case: a disk may have one arm, and time to compute is not halved.
+loaders halve the time to read, as the cost model says, is the best case: a disk may have one arm, time to compute is not halved, and to
+have a thread read a page from the page cache takes longer than to read it.
 
 >>> import pyarrow as pa, semistream as ss, tempfile
 >>> folder = tempfile.mkdtemp() + "/colours.master"

@@ -18,11 +18,11 @@ Stays in memory: the rows of hot keys, and keys that are hot and absent from the
 
 Departures from the print. There the disk phase stops as soon as the intermediate buffer is empty, which would strand the tuples of the
 stream table when the stream pauses. The cache is shared without a lock: the stream phase owns it, and the disk phase hands it rows on trays
-(`shared_cache.py`). The published cost model adds up the times of both phases; what passes is the longer one. With one thread, as where
-memory is scarce or output is to be in order, the phases take turns as in CACHEJOIN, and the answer is the same. With two, how phases meet
-depends on the clock: rows are the same in every run, their order and the counters of loads and waits are not. The disk phase does not wait
-for a full table, so that a slow stream is answered sooner, by more loads. The intermediate buffer has a fiftieth of the memory, 2 MB of
-100 as published. Preset "published": as CACHEJOIN.
+(`shared_cache.py`). The published cost model adds up the times of both phases; what passes is the longer one, and as the disk phase has
+most of the work there is little to gain. With one thread, as where memory is scarce or output is in order, the phases take turns as in
+CACHEJOIN, and the answer is the same. With two, how phases meet depends on the clock: rows are the same in every run, their order and the
+counters of loads and waits are not. The disk phase does not wait for a full table, so that a slow stream is answered sooner, by more loads.
+The intermediate buffer has a fiftieth of the memory, 2 MB of 100 as published. Preset "published": as CACHEJOIN.
 
 >>> import pyarrow as pa, semistream as ss, tempfile
 >>> folder = tempfile.mkdtemp() + "/colours.master"
