@@ -6,6 +6,7 @@ import datetime as dt
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any, NoReturn, TypeAlias
 
 import pyarrow as pa
@@ -238,7 +239,7 @@ def _refuse_clashes(stream: pa.Schema, added: list[tuple[str, str]], match_colum
         if output in taken:
             raise ColumnError(
                 f"output column {output!r} would come twice: from {taken[output]} and from column {name!r} of master {master.name}; "
-                f'use columns={{"{name}": "{name}_{master.name}"}} to rename the master\'s'
+                f'use columns={{"{name}": "{name}_{PurePath(master.name).stem}"}} to rename the master\'s'
             )
         taken[output] = f"column {name!r} of master {master.name}"
     if match_column in taken:

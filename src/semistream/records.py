@@ -117,13 +117,22 @@ class Stage:
         return np.array([rows.cell_bytes(memory.b4, row_at, column.offset) for column in self.cells], np.int64)
 
     def open(self, room: int, cell_room: I64) -> None:
-        """Take memory for `room` rows and so many bytes of every cell column."""
+        """Take memory for `room` rows and so many bytes of every cell column: one block, of which every column has a part.
+
+        A piece of memory for each column, of another length in every batch, left holes in Arrow's pool as large as half the budget.
+        """
         self.room, self.rows, self._cell_room = room, 0, cell_room
-        places = np.cumsum([0] + [-(-int(size) * room // 64) * 64 for size in self._fixed.size]).astype(np.int64)
+        kinds_of_ends = [np.dtype(kinds.offset_dtype(column.type)) for column in self.cells]
+        sizes = [*(self._fixed.size * room), *((room + 1) * kind.itemsize for kind in kinds_of_ends), *cell_room]
+        places = np.cumsum([0] + [int(size) // 64 * 64 + 64 for size in sizes]).astype(np.int64)
         self._block, block = columns.new_bytes(int(places[-1]))
-        self._target = rows.Target(view(block), places[:-1])
-        self._ends = [_new_ends(room, column) for column in self.cells]
-        self._data = [columns.new_bytes(int(size))[1] for size in cell_room]
+        parts = [block[at:end] for at, end in zip(places[:-1].tolist(), places[1:].tolist(), strict=True)]
+        fixed, split = self._fixed.size.size, self._fixed.size.size + len(self.cells)
+        self._target = rows.Target(view(block), places[:fixed])
+        self._ends = [part.view(kind) for part, kind in zip(parts[fixed:split], kinds_of_ends, strict=True)]
+        self._data = parts[split:]
+        for ends in self._ends:
+            ends[0] = 0
         self._valid: dict[str, U8] = {}
 
     def fits(self, count: int, cell_bytes: I64) -> bool:
@@ -223,10 +232,3 @@ class Stage:
         self.room = self.rows = 0
         del self._block, self._target, self._ends, self._data, self._valid
         return arrays
-
-
-def _new_ends(room: int, column: StoredColumn) -> NDArray[np.signedinteger]:
-    kind = kinds.offset_dtype(column.type)
-    ends = columns.new_bytes((room + 1) * np.dtype(kind).itemsize)[1].view(kind)
-    ends[0] = 0
-    return ends

@@ -19,10 +19,10 @@ FIELDS = [pa.field("id", pa.int64()), pa.field("name", pa.string(), nullable=Fal
 STREAM = pa.schema([pa.field("id", pa.int32(), nullable=False), pa.field("amount", pa.int64())])
 
 
-def master_of(keys=("id",), fields=FIELDS):
+def master_of(keys=("id",), fields=FIELDS, name="products"):
     """What a plan must know of a master."""
     schema = pa.schema(fields)
-    return SimpleNamespace(name="products", schema=schema, keys=KeyCodec([schema.field(key) for key in keys]))
+    return SimpleNamespace(name=name, schema=schema, keys=KeyCodec([schema.field(key) for key in keys]))
 
 
 def planned(how="inner", columns=None, match_column=None, stream=STREAM, on="id", master=None):
@@ -243,6 +243,8 @@ def test_a_clash_of_names_tells_both_sides_and_the_cure():
     )
     with pytest.raises(ColumnError, match=re.escape(message)):
         planned(stream=stream)
+    with pytest.raises(ColumnError, match=re.escape('columns={"name": "name_products"}')):
+        planned(stream=stream, master=master_of(name="/data/products.master"))
     assert planned("left_semi", stream=stream).schema.names == ["id", "name"]
     assert planned(stream=stream, columns=["price"]).schema.names == ["id", "name", "price"]
     with pytest.raises(ColumnError, match="from column 'name' of master products and from column 'price'"):

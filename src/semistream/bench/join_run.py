@@ -41,8 +41,7 @@ def measure_join(task: dict[str, Any]) -> Result:
 
 def rehearse_join(task: dict[str, Any]) -> Result:
     """Compile the kernels and keep them on disk: a compiler at work leaves tens of megabytes in the process it ran in."""
-    way = Ours(task["master"], task["on"], task["system"], task["io"], task["memory_bytes"]).join
-    _rehearse(way, read_batches(task["stream"])[0])
+    _rehearse_ours(task, read_batches(task["stream"])[0])
     return {}
 
 
@@ -56,7 +55,7 @@ def _measure_ours(task: dict[str, Any], batches: list[pa.RecordBatch], answers: 
     system = Ours(task["master"], task["on"], task["system"], task["io"], task["memory_bytes"])
     if task["io"] == "buffered":
         fill_page_cache(task["master"])
-    _rehearse(system.join, batches[0])
+    _rehearse_ours(task, batches[0])
     fetched = device_bytes()
     with MemoryWatch() as watch:
         result = _timed(system.join, task, batches, answers)
@@ -105,6 +104,12 @@ def _rehearse(way: Way, batch: pa.RecordBatch) -> None:
     """A whole join of one batch, for its side effects: kernels and libraries are in memory afterwards."""
     for _ in way([batch]):
         pass
+
+
+def _rehearse_ours(task: dict[str, Any], batch: pa.RecordBatch) -> None:
+    """With a small budget as well: one batch then fills every cache, so that its ways to make room are walked, too."""
+    for memory_bytes in (task["memory_bytes"] // 8, task["memory_bytes"]):
+        _rehearse(Ours(task["master"], task["on"], task["system"], task["io"], memory_bytes).join, batch)
 
 
 def _trial(way: Way, batches: list[pa.RecordBatch], task: dict[str, Any]) -> float:
