@@ -27,7 +27,7 @@ def inlj(setting: Setting, form: Form = "corrected") -> Prediction:
         "read": costs.read(setting.load_bytes, scanning=False),
         "probe": costs.probe_s,
         "take": costs.take_s,
-        "settle": costs.settle_s,
+        "settle": setting.settle_s,
     }
     return Prediction("inlj", form, 1.0, one_after_the_other(0.0, 1.0, terms), 1.0)
 
@@ -59,12 +59,12 @@ def _without_kept(setting: Setting) -> tuple[F64, float]:
     needed = np.sort(setting.demand.needed(setting.partition_rows))[::-1]
     kept = min(needed.size - 1, int(setting.cached_rows // setting.partition_rows))
     hit = float(needed[:kept].sum())
-    return needed[kept:] / (1 - hit), hit
+    return needed[kept:] / max(1e-12, 1 - hit), hit
 
 
 def _served(name: str, setting: Setting, hit: float, answers: choices.Answers) -> Prediction:
     costs, misses = setting.costs, answers.per_load
-    hits = misses * hit / (1 - hit)
+    hits = misses * hit / max(1e-12, 1 - hit)
     both = hits + misses
     terms = {
         "read": costs.read(setting.load_bytes, scanning=False),
@@ -73,7 +73,7 @@ def _served(name: str, setting: Setting, hit: float, answers: choices.Answers) -
         "take": both * costs.take_s,
         "admit": misses * costs.admit_s,
         "leave": misses * costs.leave_s,
-        "settle": both * setting.matches * costs.settle_s,
+        "settle": both * setting.matches * setting.settle_s,
         "step": costs.step_s,
     }
     return Prediction(name, "corrected", setting.slots, one_after_the_other(hits, misses, terms), answers.age)

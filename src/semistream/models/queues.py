@@ -48,7 +48,7 @@ def x_hybridjoin(setting: Setting, form: Form = "corrected") -> Prediction:
         "take": both * costs.take_s,
         "admit": both * costs.admit_s,
         "leave": both * costs.leave_s,
-        "settle": both * output * costs.settle_s,
+        "settle": both * output * setting.settle_s,
         "step": costs.step_s if form == "corrected" else 0.0,
     }
     return Prediction("x_hybridjoin", form, setting.slots, one_after_the_other(hits, misses, terms), age)
@@ -121,7 +121,7 @@ def _priced(
         "take": both * costs.take_s,
         "admit": misses * costs.admit_s,
         "leave": misses * costs.leave_s,
-        "settle": both * output * costs.settle_s,
+        "settle": both * output * setting.settle_s,
         "step": loads * costs.step_s if corrected else 0.0,
     }
     return Prediction(name, form, setting.slots, one_after_the_other(hits, misses, terms), age)

@@ -52,7 +52,7 @@ def _scan(name: str, setting: Setting, form: Form, hit: float) -> Prediction:
         "take": both * costs.take_s,
         "admit": misses * costs.admit_s,
         "leave": misses * costs.leave_s,
-        "settle": both * output * costs.settle_s,
+        "settle": both * output * setting.settle_s,
         "step": costs.step_s if corrected else 0.0,
     }
     return Prediction(name, form, setting.slots, one_after_the_other(hits, misses, terms), setting.slots)

@@ -45,6 +45,12 @@ class Setting:
     segments: int = 1  # of a partition: R-MESHJOIN
     parallel_reads: float = 1.0  # that the device does at once: OP-CACHEJOIN
     moved_rows: float = 0.0  # into the cache, in an iteration
+    output_bytes: float = 0.0  # of a row
+
+    @property
+    def settle_s(self) -> float:
+        """What a row of output costs."""
+        return self.costs.settle_s + self.output_bytes * self.costs.settle_byte_s
 
     @property
     def load_bytes(self) -> float:
