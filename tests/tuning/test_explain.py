@@ -39,7 +39,7 @@ def explained(master, *stream, **question):
 
 @pytest.mark.compiled
 @pytest.mark.parametrize(
-    "algorithm", ["meshjoin", "hybridjoin", "x_hybridjoin", "cachejoin", "sscj", "ssbj", "hybridjoin_lwf"]
+    "algorithm", ["meshjoin", "r_meshjoin", "hybridjoin", "x_hybridjoin", "cachejoin", "sscj", "ssbj", "hybridjoin_lwf"]
 )
 def test_slots_and_bytes_are_those_that_the_join_gets(algorithm, master):
     sample = stream_of(5000)

@@ -80,7 +80,7 @@ def _measure(place: Path, io: str, progress: Progress) -> tuple[UnitCosts, dict[
         hit, settle, settle_byte = experiments.hit_and_settle_s(ground, take)
         output = settle + experiments.NARROW_BYTES * settle_byte
         says("probing")
-        probe = experiments.probe_s(ground, take + admit, lambda size: scan + size * scan_byte)
+        probe = part_experiments.probe_s(ground)
         says("looking keys up")
         look_up = part_experiments.look_up_s(ground)
 

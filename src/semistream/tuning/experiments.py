@@ -4,7 +4,6 @@
     admit     tuples that find room, until there is none
     hit       tuples that a full cache answers, without output (left anti)
     settle    the same with a row of output for each
-    probe     rows passing a table full of tuples that wait for others, in loads of two sizes
     leave     tuples that meet their row and go, and
     step      what an iteration takes besides: joins in two memories, with few and with many tuples a load
     check     the same, with a cache that is shown the rows
@@ -138,28 +137,6 @@ def hit_and_settle_s(ground: Ground, take: float) -> tuple[float, float, float]:
     found, narrow = least(lambda: measure("left_anti")), least(lambda: measure("inner"))
     byte = max(0.0, least(lambda: measure("inner", wide=True)) - narrow) / (8 * (COLUMNS - len(NARROW)))
     return max(0.0, found - take), max(0.0, narrow - found - NARROW_BYTES * byte), byte
-
-
-def probe_s(ground: Ground, before: float, load_s: Callable[[float], float]) -> float:
-    """Seconds to look for the tuples that wait for a row, while nobody does: what loads of two sizes differ by.
-
-    `before` is what a tuple costs that comes and goes, `load_s` what reading so many bytes does.
-    """
-    keys = ground.keys(8 * BATCH, ROWS) + 1
-    row_bytes = ground.large.info()["bytes"] / ROWS
-
-    def measure(memory: int) -> tuple[float, float, float]:
-        run = ground.run(ground.large, "meshjoin", memory, keys)
-        loads, read = run.report["loads"], run.report["bytes_read"]
-        paid = keys.size * before + loads * load_s(read / loads)
-        return run.busy_s - paid, float(loads), read / row_bytes
-
-    (small_s, small_loads, small_rows), (large_s, large_loads, large_rows) = (
-        min(measure(memory) for _ in range(_REPEATED)) for memory in (1 << 20, 8 << 20)
-    )
-    # seconds = loads * step + rows * probe, for both
-    by_rows = small_rows * large_loads - large_rows * small_loads
-    return max(1e-10, (small_s * large_loads - large_s * small_loads) / by_rows)
 
 
 def leave_and_step_s(

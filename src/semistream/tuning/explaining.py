@@ -184,6 +184,7 @@ def _predict(question: Question, name: str, memory_bytes: int) -> tuple[Sizes, P
                 pinned_rows=sizes.pinned_rows * keeps,
                 output_bytes=question.output_bytes,
                 least_waiting=sizes.least_waiting,
+                segments=sizes.segments,
             ),
         )
         for slots, cached in splits(sizes)
@@ -207,9 +208,9 @@ def _line(name: str, memory_bytes: int, sizes: Sizes, predicted: Prediction, twi
         rate=predicted.rate,
         twice_memory_rate=twice,
         slots=predicted.slots,
-        hits=iteration.hits,
-        misses=iteration.misses,
-        pages_per_tuple=pages / iteration.tuples,
+        hits=iteration.hits * sizes.segments,
+        misses=iteration.misses * sizes.segments,
+        pages_per_tuple=pages / iteration.tuples / sizes.segments,
         wait_tuples=predicted.wait_tuples if iteration.misses else 0.0,
         wait_s=predicted.wait_s if iteration.misses else 0.0,
         bytes_by_part=sizes.bytes_by_part,

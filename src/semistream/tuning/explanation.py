@@ -19,7 +19,7 @@ class Line:
     rate: float
     twice_memory_rate: float
     slots: float
-    hits: float  # tuples of an iteration that the cache answers
+    hits: float  # tuples that the cache answers between two loads
     misses: float  # and that a load answers
     pages_per_tuple: float
     wait_tuples: float

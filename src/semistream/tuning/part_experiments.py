@@ -1,4 +1,6 @@
-"""Experiments on single parts: a cache that is filled, an index that is asked, a queue between threads, and reads of all sizes."""
+"""Experiments on single parts: rows that pass a table full of tuples which wait for others, a cache that is filled, an index that is
+asked, a queue between threads, and reads of all sizes.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,43 @@ import pyarrow as pa
 
 from semistream.budget import Slab
 from semistream.hot_cache import HotCache, Permanent
-from semistream.tuning.experiments import BATCH, Ground, least
+from semistream.pending import Pending
+from semistream.records import RowCodec
+from semistream.stream_rows import StreamRows, match_count
+from semistream.stream_side import Block
+from semistream.tuning.experiments import BATCH, Ground, batches, least
+
+
+def probe_s(ground: Ground) -> float:
+    """Seconds to look for the tuples that wait for a row, while nobody does."""
+    master, slab = ground.large, Slab(96 << 20)
+    reader = master.reader()
+    try:
+        reader.attach(slab)
+        buffer = reader.buffer(slab, "disk buffer", 512 << 10)
+        (batch,) = (
+            pa.Table.from_batches(batches(ground.keys(8 * BATCH, master.rows) + 1, 0)).combine_chunks().to_batches()
+        )
+        codec = RowCodec(batch.schema)
+        pending = Pending(slab, StreamRows(codec, 0.0), 24 << 20, match_count(slab.total_bytes), master.codec.width)
+        words = master.keys.words([batch.column("id")]).words
+        pending.admit(Block.of(words, codec.encode(batch), np.arange(batch.num_rows), 0), batch.num_rows)
+
+        def measure() -> float:
+            seconds, first = 0.0, 0
+            while first < reader.pages:
+                stop = buffer.stop_of(first)
+                load = buffer.read(first, stop)
+                begun = time.perf_counter()
+                for found in pending.probe(load):
+                    assert not found.gone.size
+                seconds += time.perf_counter() - begun
+                first = stop
+            return seconds / master.rows
+
+        return least(measure)
+    finally:
+        reader.close()
 
 
 def keep_s(ground: Ground, read_byte_s: float) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from semistream import plan
-from semistream.algorithms import find_algorithm
+from semistream.algorithms import find_algorithm, r_meshjoin
 from semistream.algorithms.adaptive_sizes import CACHE_MOST
 from semistream.algorithms.admission import worth_keeping
 from semistream.budget import Slab
@@ -43,6 +43,7 @@ class Sizes:
     pool_bytes: float = 0.0
     tuple_bytes: float = 0.0
     row_bytes: float = 0.0  # in the cache
+    segments: int = 1  # of a load
     window: float = math.inf  # tuples of the stream that output in order holds back at most, hits among them
 
 
@@ -79,6 +80,7 @@ def sizes_of(master: Master, algorithm: str, memory_bytes: int, sample: pa.Recor
         pages,
         cached_rows=min(cached, float(master.rows)),
         pinned_rows=pinned * each,
+        segments=max(1, min(r_meshjoin.SEGMENTS, int(pages))) if algorithm == "r_meshjoin" else 1,
         window=window,
         least_waiting=worth_keeping(cached_bytes, rows.slot_bytes()) if algorithm in _RANDOM_VICTIMS else 0.0,
     )
