@@ -26,7 +26,7 @@ def inlj(setting: Setting, form: Form = "corrected") -> Prediction:
     terms = {
         "read": costs.read(setting.load_bytes, scanning=False),
         "probe": costs.probe_s,
-        "take": costs.take_s,
+        "take": setting.take_s,
         "settle": setting.settle_s,
     }
     return Prediction("inlj", form, 1.0, one_after_the_other(0.0, 1.0, terms), 1.0)
@@ -70,7 +70,7 @@ def _served(name: str, setting: Setting, hit: float, answers: choices.Answers) -
         "read": costs.read(setting.load_bytes, scanning=False),
         "probe": setting.partition_rows * costs.probe_s,
         "probe cache": both * costs.cache_probe_s if setting.cached_rows else 0.0,
-        "take": both * costs.take_s,
+        "take": both * setting.take_s,
         "admit": misses * costs.admit_s,
         "leave": misses * costs.leave_s,
         "settle": both * setting.matches * setting.settle_s,

@@ -40,6 +40,7 @@ class UnitCosts:
     hit_s: float | None = None  # a look-up in the cache, where it was measured on its own
     look_up_s: float = 0.0
     step_s: float = 0.0
+    piece_s: float = 0.0  # of taking tuples from the stream, beside what each costs: for all that are taken at once
     settle_byte_s: float = 0.0  # of output, beside what a row costs whatever its width
 
     def read(self, count_bytes: float, *, scanning: bool) -> float:

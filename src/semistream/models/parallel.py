@@ -39,13 +39,13 @@ def _two_phases(name: str, setting: Setting, form: Form, loaders: int) -> Predic
         return Prediction(name, form, setting.slots, one_after_the_other(hits, misses, terms), plain.age)
     both, own = hits + misses, plain.iteration.terms
     stream: dict[str, float] = {
-        "take": both * costs.take_s,
+        "take": both * setting.take_s,
         "probe cache": own.get("probe cache", 0.0),
         "settle": hits * setting.matches * setting.settle_s,
         "hand over": misses * costs.hand_over_s,
     }
     master: dict[str, float] = {name: own[name] for name in _OF_MASTER if name in own}
-    master |= {"take": misses * costs.take_s, "settle": misses * setting.matches * setting.settle_s}
+    master |= {"take": misses * setting.take_s, "settle": misses * setting.matches * setting.settle_s}
     phases: dict[str, Mapping[str, float]] = {"stream": stream, "master": master}
     if loaders > 1:
         phases["load"] = {"read": master.pop("read", 0.0) / min(loaders, max(1.0, setting.parallel_reads))}

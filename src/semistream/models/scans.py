@@ -49,7 +49,7 @@ def _scan(name: str, setting: Setting, form: Form, hit: float) -> Prediction:
         "probe cache": (both if corrected else hits) * costs.cache_probe_s if cached else 0.0,
         "check": rows * costs.check_s if cached and corrected else 0.0,
         "keep": moved * costs.keep_s if cached else 0.0,
-        "take": both * costs.take_s,
+        "take": both * setting.take_s,
         "admit": misses * costs.admit_s,
         "leave": misses * costs.leave_s,
         "settle": both * output * setting.settle_s,

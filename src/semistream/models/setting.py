@@ -46,6 +46,12 @@ class Setting:
     parallel_reads: float = 1.0  # that the device does at once: OP-CACHEJOIN
     moved_rows: float = 0.0  # into the cache, in an iteration
     output_bytes: float = 0.0  # of a row
+    piece_rows: float = 1e9  # tuples that are taken from the stream at once
+
+    @property
+    def take_s(self) -> float:
+        """What a tuple costs that is taken from the stream."""
+        return self.costs.take_s + self.costs.piece_s / self.piece_rows
 
     @property
     def settle_s(self) -> float:

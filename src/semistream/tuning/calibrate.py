@@ -20,7 +20,7 @@ from semistream.tuning.calibration import Calibration
 from semistream.tuning.experiments import Ground
 
 Progress = Callable[[int, "int | None", str], None]
-_STEPS = 11
+_STEPS = 12
 
 
 def calibrate(
@@ -78,21 +78,26 @@ def _measure(place: Path, io: str, progress: Progress) -> tuple[UnitCosts, dict[
         admit = experiments.admit_s(ground, take)
         says("hitting a cache, and writing output")
         hit, settle, settle_byte = experiments.hit_and_settle_s(ground, take)
+        says("taking tuples piece by piece")
+        piece = experiments.piece_s(ground)
         output = settle + experiments.NARROW_BYTES * settle_byte
         says("probing")
         probe = part_experiments.probe_s(ground)
         says("looking keys up")
         look_up = part_experiments.look_up_s(ground)
 
+        def tuple_s(memory: int) -> float:
+            return take + piece / experiments.taken_at_once(memory) + admit + output
+
         def load_s(size: float) -> float:
             return read + size * read_byte + look_up
 
         says("letting tuples go")
-        leave, step = experiments.leave_and_step_s(ground, take + admit + output, load_s, probe)
+        leave, step = experiments.leave_and_step_s(ground, tuple_s, load_s, probe)
         says("filling a cache")
         keep = part_experiments.keep_s(ground, scan_byte)
         says("showing rows to a cache")
-        check = experiments.check_s(ground, take + hit + admit + leave + output, load_s, probe, step)
+        check = experiments.check_s(ground, lambda memory: tuple_s(memory) + hit + leave, load_s, probe, step)
         says("handing over")
         hand_over = part_experiments.hand_over_s()
     finally:
@@ -114,6 +119,7 @@ def _measure(place: Path, io: str, progress: Progress) -> tuple[UnitCosts, dict[
             hit_s=hit,
             look_up_s=look_up,
             step_s=step,
+            piece_s=piece,
             settle_byte_s=settle_byte,
         ),
         reads,

@@ -3,6 +3,7 @@
     take      tuples without a key: they match nothing and never wait
     admit     tuples that find room, until there is none
     hit       tuples that a full cache answers, without output (left anti)
+    piece     the same in two memories, with few and with many tuples taken at once
     settle    the same with a row of output for each
     leave     tuples that meet their row and go, and
     step      what an iteration takes besides: joins in two memories, with few and with many tuples a load
@@ -26,6 +27,9 @@ from semistream.join import Join
 from semistream.masters.build import build_master
 from semistream.masters.file_master import FileMaster, open_master
 from semistream.parts.memory import I64
+from semistream.records import RowCodec
+from semistream.sharing import piece_rows
+from semistream.stream_rows import StreamRows
 
 ROWS, FEW_ROWS = 500_000, 2_000  # the large one is larger than a processor's cache
 COLUMNS, NARROW = 14, ["c0", "c1"]
@@ -139,12 +143,35 @@ def hit_and_settle_s(ground: Ground, take: float) -> tuple[float, float, float]:
     return max(0.0, found - take), max(0.0, narrow - found - NARROW_BYTES * byte), byte
 
 
+def taken_at_once(memory: int) -> int:
+    """Tuples that are taken from the experiments' stream at once."""
+    schema = next(batches(np.zeros(1, np.int64), 0)).schema
+    return min(BATCH, piece_rows(memory, StreamRows(RowCodec(schema), 0.0)))
+
+
+def piece_s(ground: Ground) -> float:
+    """Seconds for what is taken from the stream at once, however much it is: tuples that are found in a cache, in two memories.
+
+    Output leaves in batches of about as many rows as a piece has, and what a batch costs by itself is in it.
+    """
+    keys = ground.keys(30 * BATCH, 500)
+
+    def measure(memory: int) -> tuple[float, float]:
+        run = ground.run(ground.small, "optimised_x_hybridjoin", memory, keys, wide=True)
+        return float(np.mean(run.item_s[1:])) / BATCH, 1 / taken_at_once(memory)
+
+    (small_s, small), (large_s, large) = (
+        min(measure(memory) for _ in range(_REPEATED)) for memory in (1 << 20, 32 << 20)
+    )
+    return max(0.0, (small_s - large_s) / (small - large))
+
+
 def leave_and_step_s(
-    ground: Ground, before: float, load_s: Callable[[float], float], row_s: float
+    ground: Ground, before: Callable[[int], float], load_s: Callable[[float], float], row_s: float
 ) -> tuple[float, float]:
     """Seconds for a tuple that waits to meet its row and go, and of an iteration whatever it does: what two memories differ by.
 
-    `before` is what a tuple costs otherwise, its output included, `row_s` what a row does that is probed.
+    `before` is what a tuple costs otherwise in a memory, its output included, `row_s` what a row does that is probed.
     """
     (few_s, few_loads), (many_s, many_loads) = (
         min(_left_a_tuple(ground, "hybridjoin", memory, before, load_s, row_s) for _ in range(_REPEATED))
@@ -156,22 +183,29 @@ def leave_and_step_s(
     return max(0.0, many_s - many_loads * step), step
 
 
-def check_s(ground: Ground, before: float, load_s: Callable[[float], float], row_s: float, step: float) -> float:
-    """Seconds of showing a row to a cache; `before` is all that a tuple costs."""
+def check_s(
+    ground: Ground, before: Callable[[int], float], load_s: Callable[[float], float], row_s: float, step: float
+) -> float:
+    """Seconds of showing a row to a cache; `before` is all that a tuple costs in a memory."""
     rows_a_load = _rows_a_load(ground)
     left, loads = min(_left_a_tuple(ground, "cachejoin", 1 << 20, before, load_s, row_s) for _ in range(_REPEATED))
     return max(0.0, (left / loads - step) / rows_a_load)
 
 
 def _left_a_tuple(
-    ground: Ground, algorithm: str, memory: int, before: float, load_s: Callable[[float], float], row_s: float
+    ground: Ground,
+    algorithm: str,
+    memory: int,
+    before: Callable[[int], float],
+    load_s: Callable[[float], float],
+    row_s: float,
 ) -> tuple[float, float]:
     """Seconds a tuple that nothing has paid for yet, and loads a tuple."""
     keys = ground.keys(16 * BATCH, ROWS)
     run = ground.run(ground.large, algorithm, memory, keys)
     loads, read = run.report["loads"], run.report["bytes_read"]
     rows = read / (ground.large.info()["bytes"] / ROWS)
-    left = run.busy_s - keys.size * before - loads * load_s(read / loads) - rows * row_s
+    left = run.busy_s - keys.size * before(memory) - loads * load_s(read / loads) - rows * row_s
     return left / keys.size, loads / keys.size
 
 

@@ -185,6 +185,7 @@ def _predict(question: Question, name: str, memory_bytes: int) -> tuple[Sizes, P
                 output_bytes=question.output_bytes,
                 least_waiting=sizes.least_waiting,
                 segments=sizes.segments,
+                piece_rows=sizes.piece_rows,
             ),
         )
         for slots, cached in splits(sizes)

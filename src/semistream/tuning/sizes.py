@@ -19,7 +19,7 @@ from semistream.parts.page import ALIGNMENT
 from semistream.protocols import Master, Reader
 from semistream.records import RowCodec
 from semistream.reorder import Reorder
-from semistream.sharing import Options, heap_bytes_of, share_out
+from semistream.sharing import Options, heap_bytes_of, piece_rows, share_out
 from semistream.stream_rows import StreamRows
 from semistream.tile_front import KEY_BYTES, item_bytes_of
 
@@ -44,6 +44,7 @@ class Sizes:
     tuple_bytes: float = 0.0
     row_bytes: float = 0.0  # in the cache
     segments: int = 1  # of a load
+    piece_rows: int = 1  # tuples that are taken from the stream at once
     window: float = math.inf  # tuples of the stream that output in order holds back at most, hits among them
 
 
@@ -60,6 +61,7 @@ def sizes_of(master: Master, algorithm: str, memory_bytes: int, sample: pa.Recor
         each = master.rows / max(1, reader.pages)
     finally:
         reader.close()
+    piece = piece_rows(memory_bytes, rows)
     cached_bytes = row_cost(master.codec, master.row_bytes, _WORDS_PER_ROW)
     cached = given.get("hot cache", 0) / cached_bytes
     if block_bytes:
@@ -68,7 +70,16 @@ def sizes_of(master: Master, algorithm: str, memory_bytes: int, sample: pa.Recor
         record = bins.record_bytes(codec.width, bool(codec.cells)) + rows.heap_bytes
         pool = given["stream table"]
         item = item_bytes_of(master.codec, master.row_bytes) + KEY_BYTES
-        return Sizes(given, pool / record, pages * each, pages, pool_bytes=pool, tuple_bytes=record, row_bytes=item)
+        return Sizes(
+            given,
+            pool / record,
+            pages * each,
+            pages,
+            piece_rows=piece,
+            pool_bytes=pool,
+            tuple_bytes=record,
+            row_bytes=item,
+        )
     window = math.inf
     if options.ordered:
         row_bytes = codec.width + rows.heap_bytes + master.row_bytes
@@ -81,6 +92,7 @@ def sizes_of(master: Master, algorithm: str, memory_bytes: int, sample: pa.Recor
         cached_rows=min(cached, float(master.rows)),
         pinned_rows=pinned * each,
         segments=max(1, min(r_meshjoin.SEGMENTS, int(pages))) if algorithm == "r_meshjoin" else 1,
+        piece_rows=piece,
         window=window,
         least_waiting=worth_keeping(cached_bytes, rows.slot_bytes()) if algorithm in _RANDOM_VICTIMS else 0.0,
     )
