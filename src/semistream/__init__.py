@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from semistream.errors import (
         BudgetError,
         BuildFailed,
+        CalibrationError,
         CapabilityError,
         ColumnError,
         KeyTypeError,
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from semistream.join import Join
     from semistream.masters.build import build_master
     from semistream.masters.file_master import open_master
+    from semistream.tuning.calibrate import calibrate
+    from semistream.tuning.explaining import explain
 
 try:
     __version__ = version("semistream")
@@ -46,12 +49,15 @@ _HOMES = {
     "Join": "semistream.join",
     "algorithms": "semistream.algorithms",
     "build_master": "semistream.masters.build",
+    "calibrate": "semistream.tuning.calibrate",
+    "explain": "semistream.tuning.explaining",
     "open_master": "semistream.masters.file_master",
 }
 
 __all__ = [
     "BudgetError",
     "BuildFailed",
+    "CalibrationError",
     "CapabilityError",
     "ColumnError",
     "Join",
@@ -68,6 +74,8 @@ __all__ = [
     "UsageError",
     "algorithms",
     "build_master",
+    "calibrate",
+    "explain",
     "open_master",
 ]
 

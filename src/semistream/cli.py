@@ -3,6 +3,8 @@
     semistream demo                                  a stream enriched on Spark, and proved correct
     semistream master build|info|verify|export|vacuum
     semistream join                                  files in, files out, without Spark
+    semistream explain                               what a join will do, before it runs
+    semistream calibrate                             the unit costs of this machine, for explain
     semistream algorithms                            what there is and what each can do
     semistream bench core                            the core measured
 
@@ -14,6 +16,7 @@ from __future__ import annotations
 
 import click
 
+from semistream.commands.explain import calibrate, explain
 from semistream.commands.join import join
 from semistream.commands.master import master
 from semistream.commands.run import algorithms, bench, demo
@@ -32,5 +35,7 @@ def main() -> None:
 main.add_command(demo)
 main.add_command(master)
 main.add_command(join)
+main.add_command(explain)
+main.add_command(calibrate)
 main.add_command(algorithms)
 main.add_command(bench)

@@ -13,6 +13,7 @@ SemistreamError
 │   ├── MasterFormat        written by a newer semistream
 │   ├── MasterBusy          another process is writing it (retry helps)
 │   └── BuildFailed         a build stopped; the old version is still in use
+├── CalibrationError        unit costs are missing, or are another machine's or version's
 ├── StateError              a saved join cannot be gone on with: other options, another master, or damaged
 └── NoProgress              a recipe stopped moving: a bug in semistream, please report it
 """
@@ -89,6 +90,10 @@ class BuildFailed(MasterError):
 
 class StateError(SemistreamError):
     """A saved join cannot be gone on with: its bytes are damaged, or were saved by another join or over another master."""
+
+
+class CalibrationError(SemistreamError):
+    """Unit costs are missing, damaged, or were measured on another machine or with another version."""
 
 
 class NoProgress(SemistreamError):

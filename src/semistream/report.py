@@ -21,6 +21,7 @@ def empty_report(algorithm: str, memory_bytes: int) -> dict[str, Any]:
         "matched": 0,
         "unmatched": 0,
         "finished": 0,  # tuples that were answered, or found to have no answer
+        "waited": 0,  # of these, tuples that had to wait: the others were answered as they came
         "waiting": 0,
         "shed": 0,  # tuples that came in = finished + waiting + shed
         "steps": 0,
@@ -57,6 +58,7 @@ def build_report(
         "matched": counts.matched,
         "unmatched": counts.unmatched,
         "finished": counts.finished,
+        "waited": int(area.wait_histogram.sum()),
         "waiting": area.waiting,
         "shed": counts.shed,
         "steps": steps,

@@ -1,4 +1,4 @@
-"""Streams, masters and models in small for page choices: how many tuples a load answers, measured and computed."""
+"""Streams and masters in small for page choices: how many tuples a load answers, measured."""
 
 from __future__ import annotations
 
@@ -95,22 +95,3 @@ def partition_chances(master, chance):
     group = ((64 << 10) + 8192) // 8192
     starts = np.ceil(np.arange(0, count, group) * rows_a_page).astype(np.int64)
     return np.add.reduceat(chance, starts)
-
-
-def renewal_model(needed, slots):
-    """Tuples a load answers with oldest first: pages fill for T tuples after their first one (algorithms: renewal argument)."""
-    low, high = 0.0, 1e3 * slots
-    for _ in range(100):
-        age = (low + high) / 2
-        loads = needed / (1 + needed * age)
-        answered = 1 / loads.sum()
-        if (loads * (age + needed * age**2 / 2)).sum() < slots - answered / 2:
-            low = age
-        else:
-            high = age
-    return answered
-
-
-def square_root_bound(needed, slots):
-    """The most that any choice of pages can reach."""
-    return 2 * slots / np.sqrt(needed).sum() ** 2

@@ -20,7 +20,9 @@ PROGRAM = str(Path(sys.executable).with_name("semistream"))
 
 def test_help_lists_every_command(semistream):
     said = semistream("--help").stdout
-    assert all(f"\n  {name} " in said for name in ("algorithms", "bench", "demo", "join", "master"))
+    assert all(
+        f"\n  {name} " in said for name in ("algorithms", "bench", "calibrate", "demo", "explain", "join", "master")
+    )
 
 
 def test_algorithms_are_those_of_the_library(semistream, as_json):

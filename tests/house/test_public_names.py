@@ -9,6 +9,7 @@ import semistream
 NAMES = [
     "BudgetError",
     "BuildFailed",
+    "CalibrationError",
     "CapabilityError",
     "ColumnError",
     "Join",
@@ -25,6 +26,8 @@ NAMES = [
     "UsageError",
     "algorithms",
     "build_master",
+    "calibrate",
+    "explain",
     "open_master",
 ]
 

@@ -29,7 +29,7 @@ from semistream.algorithms.record import Algorithm, Parts
 from semistream.budget import Share
 from semistream.protocols import Reader
 
-_SEGMENTS = 4
+SEGMENTS = 4
 _BUFFER_SHARE = 1 / 16
 _BUFFER_MOST = 2 << 20  # of the four segments
 
@@ -43,7 +43,7 @@ def shares(reader: Reader, memory_bytes: int) -> list[Share]:
 
 def build(parts: Parts) -> MeshJoin:
     """R-MESHJOIN at work."""
-    return MeshJoin(parts, segments=_SEGMENTS)
+    return MeshJoin(parts, segments=SEGMENTS)
 
 
 ALGORITHM = Algorithm(

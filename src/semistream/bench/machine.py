@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import subprocess
 from importlib import metadata
 from pathlib import Path
 
+from semistream.machine import machine
+
+__all__ = ["git_id", "load", "machine", "versions"]
+
 LIBRARIES = ("semistream", "numpy", "numba", "pyarrow", "duckdb", "polars")
-
-
-def machine() -> str:
-    """Processor, cores and memory as one short name.
-
-    >>> "-" in machine()
-    True
-    """
-    gigabytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1024**3
-    return re.sub(r"[^a-z0-9.]+", "-", f"{_processor()} {os.cpu_count()} cores {gigabytes:.0f} GB".lower()).strip("-")
 
 
 def versions() -> dict[str, str]:
@@ -46,9 +39,3 @@ def git_id() -> str | None:
 def load() -> float:
     """Mean number of running processes in the last minute: above the cores in use, figures are disturbed."""
     return round(os.getloadavg()[0], 2)
-
-
-def _processor() -> str:
-    information = Path("/proc/cpuinfo")
-    found = re.search(r"model name\s*:\s*(.+)", information.read_text()) if information.exists() else None
-    return found[1] if found else platform.machine()
