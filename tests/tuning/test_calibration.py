@@ -32,8 +32,8 @@ def test_every_cost_is_measured_and_saved_with_the_machine(tmp_path, monkeypatch
     assert load_calibration(tmp_path / "costs.toml").machine == found.machine == machine()
     measured = found.to_dict()["costs"]
     assert all(seconds >= 0 for seconds in measured.values())
-    # what no noise can hide: reading, encoding, output and Python between kernels take time
-    assert all(measured[name] > 0 for name in ("take_s", "probe_s", "look_up_s", "step_s", "keep_s", "hand_over_s"))
+    # what is measured by itself takes time; the others are what is left of a measurement, and in so small a one may drown in noise
+    assert all(measured[name] > 0 for name in ("take_s", "probe_s", "look_up_s", "keep_s", "hand_over_s"))
     assert measured["read_s"] + measured["read_byte_s"] > 0
     assert {name: sorted(by_size) for name, by_size in found.reads.items()}["scan"][0] == "1048576"
     assert [done for done, _, _ in steps] == list(range(steps[0][1]))
