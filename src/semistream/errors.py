@@ -13,7 +13,7 @@ SemistreamError
 │   ├── MasterFormat        written by a newer semistream
 │   ├── MasterBusy          another process is writing it (retry helps)
 │   └── BuildFailed         a build stopped; the old version is still in use
-├── StateError              a saved join cannot be gone on with: other options, another master, or damaged
+├── StateError              a saved join or a query cannot be gone on with: other options, another master, or damaged
 └── NoProgress              a recipe stopped moving: a bug in semistream, please report it
 """
 
@@ -88,7 +88,7 @@ class BuildFailed(MasterError):
 
 
 class StateError(SemistreamError):
-    """A saved join cannot be gone on with: its bytes are damaged, or were saved by another join or over another master."""
+    """A saved join or a query cannot be gone on with: its state is damaged, or is that of another join or master."""
 
 
 class NoProgress(SemistreamError):

@@ -9,15 +9,19 @@ class's name and its fields: a few hundred bytes, and the code that runs is the 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 import pyarrow as pa
 
+from semistream.errors import ColumnError
 from semistream.join import Join
+from semistream.masters.file_master import FileMaster
 from semistream.protocols import Master
 from semistream.spark.totals import JoinTotals
+from semistream.spark.versions import InPlace, MicroBatch, Versioned
 
 
 @dataclass(frozen=True)
@@ -27,10 +31,11 @@ class JoinTask:
     Answers depend on the task's rows and on the pinned version of the master, on nothing else: a retried task gives the same rows.
     """
 
-    master: Master  # pickled it is a name and a version, so that every task opens the same one
+    master: InPlace | Versioned  # names, from which every task of a micro-batch opens the same version
     options: dict[str, Any]
     stream: pa.Schema
-    output: pa.Schema
+    joined: pa.Schema  # what the join gave when it was defined
+    output: pa.Schema  # the same in types that Spark takes
     totals: JoinTotals | None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -39,11 +44,26 @@ class JoinTask:
         first = next(rows, None)
         if first is None:  # many tasks of a small micro-batch are empty: they take no memory and read no page
             return
-        join = Join(self.master, **self.options)
-        for joined in join(chain([first], rows)):
-            yield cast(joined, self.output)
-        if self.totals is not None:
-            self.totals.add(join.report())
+        with ExitStack() as at_the_end:
+            master = self.master.open(MicroBatch.of_this_task(), self._fits)
+            if isinstance(master, FileMaster):
+                at_the_end.callback(master.close)
+            join = Join(master, **self.options)
+            for joined in join(chain([first], rows)):
+                yield cast(joined, self.output)
+            if self.totals is not None:
+                self.totals.add(join.report())
+
+    def _fits(self, master: Master) -> None:
+        """Refuse a version whose join would not give the columns that the query was defined with."""
+        joined = Join(master, **self.options).output_schema(self.stream)
+        if joined.types != self.joined.types:
+            changed = [
+                f"{new.name} is {new.type} and was {old.type}"
+                for new, old in zip(joined, self.joined, strict=True)
+                if new.type != old.type
+            ]
+            raise ColumnError("; ".join(changed))
 
 
 def cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
