@@ -106,7 +106,7 @@ def test_a_number_of_slots_below_one_is_refused(orders, master):
         (("local", None), 1),
         (("local[3]", 8), 3),
         (("local[2,4]", None), 2),
-        (("local[*]", None, 1, 6), 6),
+        (("local[*]", None, 1, lambda: 6), 6),
         (("local-cluster[2,3,1024]", None), 3),
         (("yarn", None), 1),
         (("k8s://https://host", 4, 2), 2),

@@ -25,6 +25,7 @@ from semistream.masters.batch_pins import check_writable
 from semistream.masters.file_master import FileMaster, open_master
 from semistream.protocols import Master
 from semistream.spark.definition import check_collations, check_names, rehearse
+from semistream.spark.metrics import JoinMetrics
 from semistream.spark.slots import task_slots as slots_of
 from semistream.spark.task import JoinTask
 from semistream.spark.totals import JoinTotals
@@ -52,6 +53,7 @@ def enrich(  # noqa: PLR0913 - the options of Join, and two of Spark's own
     pins: str | PathLike[str] | None = None,
     operator: str | None = None,
     totals: JoinTotals | None = None,
+    metrics: JoinMetrics | None = None,
 ) -> DataFrame:
     """Join `stream`, a streaming or batch DataFrame, with the master table at `master`; the options are those of `semistream.Join`.
 
@@ -95,8 +97,11 @@ def enrich(  # noqa: PLR0913 - the options of Join, and two of Spark's own
     choice = _choice(
         stream, opened, isinstance(master, str | PathLike), plan.parse_on(on, opened), adds, pins, operator
     )
-    task = JoinTask(choice, options, source, joined, pa.schema([*source, *added]), totals)
-    return stream.mapInArrow(task, schema)
+    name = operator or f"{opened.name.rpartition('/')[2]} on {', '.join(plan.parse_on(on, opened))}"
+    task = JoinTask(choice, options, source, joined, pa.schema([*source, *added]), name)
+    if totals is not None:
+        task = task.telling(totals)
+    return stream.mapInArrow(task, schema) if metrics is None else metrics.apply(stream, task, schema)
 
 
 _HELD: dict[Path, FileMaster] = {}
