@@ -18,6 +18,8 @@ from tests.cases import master_table, stream_table
 from tests.reference import same_multiset
 from tests.spark.conftest import MEMORY, expected
 
+pytestmark = pytest.mark.filterwarnings("ignore:algorithm=.meshjoin. reads all of master")
+
 STREAM = stream_table({"key": pa.array([*range(150), *range(50), None], pa.int64())}, ["string"])
 MASTER = master_table({"key": pa.array([*range(20, 120), *range(20, 40), None], pa.int64())}, ["decimal"])
 

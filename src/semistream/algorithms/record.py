@@ -91,6 +91,7 @@ class Algorithm:
     presets: tuple[str, ...] = ("tuned",)
     published_shares: Shares | None = field(default=None, repr=False)  # where the published sizes ask for others
     needs_word_order: bool = False
+    scans: bool = False  # reads all of the master to let everybody who waits go, however few they are
     ordered: bool = False  # output keeps the order of the stream, asked for or not
     threads: int = 1  # at most; an algorithm with several is `protocols.Stranded`
     waiting_shares: WaitingShares | None = field(default=None, repr=False)  # where tuples do not wait in `Pending`

@@ -18,6 +18,7 @@ except ModuleNotFoundError as exc:
 from semistream.spark.enriching import enrich
 from semistream.spark.metrics import JoinMetrics
 from semistream.spark.session import local_session
+from semistream.spark.shared_memory import SharedMemory
 from semistream.spark.totals import JoinTotals
 
-__all__ = ["JoinMetrics", "JoinTotals", "enrich", "local_session"]
+__all__ = ["JoinMetrics", "JoinTotals", "SharedMemory", "enrich", "local_session"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as st
 
+from semistream.algorithms import find_algorithm
 from semistream.errors import BudgetError, ColumnError, KeyTypeError
 from semistream.join import Join
 from semistream.protocols import Master
@@ -62,3 +64,13 @@ def check_names(stream: DataFrame, schema: st.StructType) -> None:
                 'in the stream or with columns={"master column": "new name"}'
             )
         seen[folded] = name
+
+
+def warn_of_scans(algorithm: str, master: Master) -> None:
+    """A scan needs all of the master to finish a task, however few rows the task has."""
+    if find_algorithm(algorithm, master, None).scans:
+        warnings.warn(
+            f"algorithm={algorithm!r} reads all of master {master.name} in every task, however few rows it has, since no row waits for the "
+            "next micro-batch; 'adaptive' reads what is asked for",
+            stacklevel=3,
+        )

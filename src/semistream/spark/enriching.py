@@ -24,8 +24,11 @@ from semistream.errors import UsageError
 from semistream.masters.batch_pins import check_writable
 from semistream.masters.file_master import FileMaster, open_master
 from semistream.protocols import Master
-from semistream.spark.definition import check_collations, check_names, rehearse
+from semistream.spark.crossing import prepare
+from semistream.spark.definition import check_collations, check_names, rehearse, warn_of_scans
 from semistream.spark.metrics import JoinMetrics
+from semistream.spark.reach import check_reach
+from semistream.spark.shared_memory import SharedMemory
 from semistream.spark.slots import task_slots as slots_of
 from semistream.spark.task import JoinTask
 from semistream.spark.totals import JoinTotals
@@ -40,7 +43,7 @@ def enrich(  # noqa: PLR0913 - the options of Join, and two of Spark's own
     on: str | Sequence[str] | Mapping[str, str],
     *,
     algorithm: str = "adaptive",
-    memory: int | str = "64MB",
+    memory: int | str | SharedMemory = "64MB",
     how: str = "inner",
     columns: Sequence[str | tuple[str, str]] | Mapping[str, str] | None = None,
     where: pc.Expression | None = None,
@@ -54,6 +57,8 @@ def enrich(  # noqa: PLR0913 - the options of Join, and two of Spark's own
     operator: str | None = None,
     totals: JoinTotals | None = None,
     metrics: JoinMetrics | None = None,
+    crossing: str = "fast",
+    row_bytes: int | str | None = None,
 ) -> DataFrame:
     """Join `stream`, a streaming or batch DataFrame, with the master table at `master`; the options are those of `semistream.Join`.
 
@@ -63,8 +68,8 @@ def enrich(  # noqa: PLR0913 - the options of Join, and two of Spark's own
 
     `memory` is per executor. It is divided evenly by the tasks that an executor runs at once (its cores / spark.task.cpus; say
     `task_slots` where Spark cannot tell), and every task runs one join within its share: `memory="64MB"` on `local[2]` is 2 x 32 MB.
-    Two `enrich` calls in one query have a budget each. Not counted: Spark's own Arrow batches on their way in and out (see
-    spark.sql.execution.arrow.maxRecordsPerBatch) and the Python interpreters.
+    Two `enrich` calls in one query have a budget each, unless they are given a `SharedMemory`. Not counted: Spark's own Arrow batches
+    on their way in and out (see spark.sql.execution.arrow.maxRecordsPerBatch) and the Python interpreters.
 
     Exact per micro-batch: a task joins exactly its rows and waits for nothing beyond them, so a streaming query is exactly-once as soon
     as its sink and its checkpoint make it so. A micro-batch reads the version of the master that is current when it is first tried, and
@@ -73,7 +78,10 @@ def enrich(  # noqa: PLR0913 - the options of Join, and two of Spark's own
     opened master, and a batch DataFrame, stay with the version that is open, or current, now.
 
     Errors come from this call: ColumnError, KeyTypeError, BudgetError, CapabilityError, MasterNotFound and the others of
-    `semistream.errors`. Nothing in the session's settings is changed.
+    `semistream.errors`.
+
+    `crossing="fast"` may set two settings of the session, for a faster way of rows into Python, where the width of rows is bounded, by
+    their types or by `row_bytes`; "as_set" leaves them alone. What was set is logged; the reasons are in `semistream.spark.crossing`.
     """
     options: dict[str, Any] = {
         "on": on, "algorithm": algorithm, "how": how, "columns": columns, "where": where, "null_safe": null_safe,
@@ -85,9 +93,10 @@ def enrich(  # noqa: PLR0913 - the options of Join, and two of Spark's own
         raise UsageError(
             f"enrich: task_slots={slots}: need the number of tasks that an executor runs at once, 1 or more"
         )
+    memory_bytes = memory.share_bytes if isinstance(memory, SharedMemory) else parse_bytes(memory)
     source = arrow_schema(stream.schema)
     opened = open_master(master) if isinstance(master, str | PathLike) else copy.copy(master)
-    options["memory"], joined = rehearse(opened, source, options, parse_bytes(memory), slots)
+    options["memory"], joined = rehearse(opened, source, options, memory_bytes, slots)
     check_collations(stream.schema, on)
     added = [pa.field(f.name, spark_form(f.type, f.name), f.nullable) for f in list(joined)[len(source) :]]
     schema = st.StructType([*stream.schema.fields, *spark_schema(pa.schema(added)).fields])
@@ -99,6 +108,11 @@ def enrich(  # noqa: PLR0913 - the options of Join, and two of Spark's own
     )
     name = operator or f"{opened.name.rpartition('/')[2]} on {', '.join(plan.parse_on(on, opened))}"
     task = JoinTask(choice, options, source, joined, pa.schema([*source, *added]), name)
+    check_reach(stream.sparkSession, task)
+    if isinstance(memory, SharedMemory):
+        memory.take()
+    warn_of_scans(algorithm, opened)
+    prepare(stream.sparkSession, source, crossing, row_bytes)
     if totals is not None:
         task = task.telling(totals)
     return stream.mapInArrow(task, schema) if metrics is None else metrics.apply(stream, task, schema)

@@ -67,6 +67,13 @@ class JoinTask:
                 yield cast(joined, self.output)
             self._tell({**join.report(), **_facts(master), "tasks_empty": 0})
 
+    def rehearse(self) -> None:
+        """Open the master as a task would, and check that it is the one the join was defined with; no row is needed."""
+        master = self.master.open(None, self._fits)
+        self._fits(master)
+        if isinstance(master, FileMaster):
+            master.close()
+
     def _tell(self, report: dict[str, Any]) -> None:
         """Tell everybody who wants to know what this task did, and for which micro-batch."""
         batch = MicroBatch.of_this_task() if self.tellers else None
