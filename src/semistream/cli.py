@@ -4,7 +4,7 @@
     semistream master build|info|verify|export|vacuum
     semistream join                                  files in, files out, without Spark
     semistream algorithms                            what there is and what each can do
-    semistream bench core                            the core measured
+    semistream bench core|pages|spark                measured against DuckDB, Polars, Spark
 
 Results go to standard output, progress and notes to standard error. Exit codes: 0 done, 1 failed, 2 wrong usage. The
 library is imported inside the commands, so that `semistream --help` answers at once.

@@ -9,7 +9,7 @@ import subprocess
 from importlib import metadata
 from pathlib import Path
 
-LIBRARIES = ("semistream", "numpy", "numba", "pyarrow", "duckdb", "polars")
+LIBRARIES = ("semistream", "numpy", "numba", "pyarrow", "duckdb", "polars", "pyspark")
 
 
 def machine() -> str:
