@@ -22,6 +22,7 @@ import xxhash
 
 from semistream.errors import MasterCorrupt, UsageError
 from semistream.masters.claims import DRAFT
+from semistream.masters.folder import sync
 
 _DRAFT_SECONDS: Final = 3600  # a draft so old was left by a writer that was killed
 _NO_LINKS: Final = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
@@ -75,6 +76,7 @@ class BatchPins:
             with suppress(FileExistsError):
                 path.hardlink_to(draft)
             draft.unlink()
+            sync(self.folder)  # a replay after a power cut must find the name, too
         except OSError as exc:
             raise unwritable(self.folder, exc) from exc
         return self.read(batch) or choice
