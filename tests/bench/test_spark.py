@@ -1,4 +1,4 @@
-"""A small run of `bench spark`: every figure has a row, every answer is checked, and a wrong one has no rate."""
+"""A small run of `bench spark`; what every system answers is tested in tests/spark/test_bench.py."""
 
 from __future__ import annotations
 
@@ -7,13 +7,8 @@ import json
 import pytest
 
 from semistream.bench import run_spark
-from semistream.bench.data import Answers
-from semistream.bench.launch import run_task
-from semistream.bench.spark import _task
-from semistream.bench.spark_cases import SPARK_PRESETS, SYSTEMS, spark_preset
+from semistream.bench.spark_cases import SPARK_PRESETS, SYSTEMS
 from semistream.errors import UsageError
-
-SMOKE = spark_preset("smoke")
 
 
 @pytest.fixture(scope="module")
@@ -28,21 +23,10 @@ def test_a_system_is_measured_and_its_answers_are_checked(data, capfd):
     (row,) = json.loads(capfd.readouterr().out)["rows"]
     assert (row["system"], row["case"], row["error"]) == ("enrich", "batch1000", None)
     assert row["batch_ms_median"] > 0
-    assert len(row["batch_ms"]) == 9
+    assert len(row["batch_ms"]) == 6
     assert row["rows_per_s"] == pytest.approx(200 / row["batch_ms_median"] * 1000)
     assert row["pages_read"] > 0
     assert row["checksum"].startswith("200:")
-
-
-@pytest.mark.spark
-def test_a_wrong_answer_has_no_rate(data):
-    task = _task(SMOKE, SMOKE.case("batch1000"), "spark_default", data)
-    answers = Answers.load(task["answers"])
-    answers.batches[0] = answers.batches[1]
-    answers.save(data / "wrong.json")
-    found = run_task(task | {"answers": str(data / "wrong.json")}, threads=2, timeout_s=120)
-    assert found["error"].startswith("wrong answer: checksum")
-    assert found["rows_per_s"] is None
 
 
 @pytest.mark.parametrize("wrong", [{"preset": "endless"}, {"cases": ["batch7"]}, {"systems": ["spark"]}], ids=str)

@@ -55,7 +55,7 @@ class SparkPreset:
 
 def _cases(small: int, large: int, pieces: int, runs: int) -> tuple[SparkCase, ...]:
     return (
-        SparkCase("batch1000", small, 3 * pieces, pieces),
+        SparkCase("batch1000", small, 2 * pieces, 2 * pieces // 3),
         SparkCase("batch1m", large, pieces, pieces // 3),
         SparkCase("frame10m", large, pieces, 1, runs),
     )

@@ -31,22 +31,27 @@ from semistream.spark.types import arrow_schema, spark_schema
 Task = dict[str, Any]
 Join = Callable[[DataFrame], DataFrame]
 Summed = Callable[[DataFrame], Checksum]
-HEAP = "3g"
+HEAP = "8g"  # with 3g the second broadcast of the table found no room
 
 
 def measure(task: Task) -> dict[str, Any]:
-    """Run the task; what it found, or an `error` and no rate when the answer is wrong."""
+    """Run the task in a session of its own; what it found, or an `error` and no rate when the answer is wrong."""
     spark = local_session(task["threads"], app="semistream bench", spark__driver__memory=HEAP)
     try:
-        metrics = JoinMetrics(spark)
-        join = _join(spark, task, metrics)
-        files = sorted(Path(task["stream"]).iterdir())
-        schema = spark.read.parquet(str(files[0])).schema
-        with tempfile.TemporaryDirectory() as folder:
-            times = _frames(spark, task, join) if task["runs"] else _batches(spark, task, join, schema, Path(folder))
-        return _result(task, times, metrics) | _verified(spark, task, join, files)
+        return measured(spark, task)
     finally:
         spark.stop()
+
+
+def measured(spark: SparkSession, task: Task) -> dict[str, Any]:
+    """The same in a session that is there."""
+    metrics = JoinMetrics(spark)
+    join = _join(spark, task, metrics)
+    files = sorted(Path(task["stream"]).iterdir())
+    schema = spark.read.parquet(str(files[0])).schema
+    with tempfile.TemporaryDirectory() as folder:
+        times = _frames(spark, task, join) if task["runs"] else _batches(spark, task, join, schema, Path(folder))
+    return _result(task, times, metrics) | _verified(spark, task, join, files)
 
 
 def _join(spark: SparkSession, task: Task, metrics: JoinMetrics) -> Join:

@@ -41,7 +41,7 @@ def main(path: str) -> None:
         result = TASKS[task["task"]](task)
     except Exception as error:  # noqa: BLE001 - a system that fails must not end the whole run
         traceback.print_exc()
-        result = {"error": f"{type(error).__name__}: {error}"}
+        result = {"error": f"{type(error).__name__}: {error}".splitlines()[0]}  # Spark goes on with its plan
     Path(task["result"]).write_text(json.dumps(result | {"threads": task["threads"]}))
 
 
