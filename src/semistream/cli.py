@@ -6,7 +6,7 @@
     semistream explain                               what a join will do, before it runs
     semistream calibrate                             the unit costs of this machine, for explain
     semistream algorithms                            what there is and what each can do
-    semistream bench core                            the core measured
+    semistream bench core|pages|spark                measured against DuckDB, Polars, Spark
 
 Results go to standard output, progress and notes to standard error. Exit codes: 0 done, 1 failed, 2 wrong usage. The
 library is imported inside the commands, so that `semistream --help` answers at once.

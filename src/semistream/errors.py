@@ -14,7 +14,7 @@ SemistreamError
 │   ├── MasterBusy          another process is writing it (retry helps)
 │   └── BuildFailed         a build stopped; the old version is still in use
 ├── CalibrationError        unit costs are missing, or are another machine's or version's
-├── StateError              a saved join cannot be gone on with: other options, another master, or damaged
+├── StateError              a saved join or a query cannot be gone on with: other options, another master, or damaged
 └── NoProgress              a recipe stopped moving: a bug in semistream, please report it
 """
 
@@ -89,7 +89,7 @@ class BuildFailed(MasterError):
 
 
 class StateError(SemistreamError):
-    """A saved join cannot be gone on with: its bytes are damaged, or were saved by another join or over another master."""
+    """A saved join or a query cannot be gone on with: its state is damaged, or is that of another join or master."""
 
 
 class CalibrationError(SemistreamError):

@@ -106,7 +106,7 @@ def test_a_number_of_slots_below_one_is_refused(orders, master):
         (("local", None), 1),
         (("local[3]", 8), 3),
         (("local[2,4]", None), 2),
-        (("local[*]", None, 1, 6), 6),
+        (("local[*]", None, 1, lambda: 6), 6),
         (("local-cluster[2,3,1024]", None), 3),
         (("yarn", None), 1),
         (("k8s://https://host", 4, 2), 2),
@@ -135,9 +135,9 @@ def test_tasks_are_sent_as_a_name_and_a_few_fields(orders, master, monkeypatch):
     assert len(wire) < 4096
 
 
-def test_settings_of_the_session_stay_as_they_are(spark, orders, master):
+def test_settings_of_the_session_stay_as_they_are_when_told_so(spark, orders, master):
     before = {name: spark.conf.get(name) for name in SETTINGS}
-    enrich(orders, master, on="id", columns=["price"]).count()
+    enrich(orders, master, on="id", columns=["price"], crossing="as_set").count()
     assert {name: spark.conf.get(name) for name in SETTINGS} == before
 
 

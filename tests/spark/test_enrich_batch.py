@@ -17,6 +17,8 @@ from tests.cases import WHERES, master_table, stream_table
 from tests.key_kinds import pools, taken
 from tests.spark.conftest import MEMORY, frame_of
 
+pytestmark = pytest.mark.filterwarnings("ignore:algorithm=.meshjoin. reads all of master")
+
 HOWS = ["inner", "left", "left_semi", "left_anti"]
 RECIPES = ["meshjoin", "hybridjoin"]
 # what Spark can hold without a cast, on both sides

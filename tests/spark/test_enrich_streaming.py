@@ -16,7 +16,9 @@ from semistream.spark import enrich
 from semistream.spark.types import spark_schema
 from tests.cases import master_table, stream_table
 from tests.reference import same_multiset
-from tests.spark.conftest import MEMORY, expected, frame_of
+from tests.spark.conftest import MEMORY, expected
+
+pytestmark = pytest.mark.filterwarnings("ignore:algorithm=.meshjoin. reads all of master")
 
 STREAM = stream_table({"key": pa.array([*range(150), *range(50), None], pa.int64())}, ["string"])
 MASTER = master_table({"key": pa.array([*range(20, 120), *range(20, 40), None], pa.int64())}, ["decimal"])
@@ -86,16 +88,6 @@ def test_a_restart_from_the_checkpoint_loses_and_doubles_nothing(spark, place):
     same_multiset(stored(spark, place), expected(spark, STREAM.slice(0, 100), MASTER, "key", how="left"))
     run(enrich(stream_of(spark, place), master, on="key", how="left", memory=MEMORY), place)
     same_multiset(stored(spark, place), expected(spark, STREAM, MASTER, "key", how="left"))
-
-
-def test_a_query_keeps_the_version_of_the_master_it_was_defined_with(spark, place):
-    arrive(place, STREAM, "0")
-    old = enrich(stream_of(spark, place), place / "m.master", on="key", memory=MEMORY)
-    ss.build_master(place / "m.master", MASTER.slice(0, 10), key="key")
-    run(old, place)
-    same_multiset(stored(spark, place), expected(spark, STREAM, MASTER, "key"))
-    new = enrich(frame_of(spark, STREAM), place / "m.master", on="key", memory=MEMORY)
-    same_multiset(new.toArrow().to_batches(), expected(spark, STREAM, MASTER.slice(0, 10), "key"))
 
 
 def test_a_watermark_survives_so_windows_after_the_join_close(spark, place):

@@ -65,6 +65,7 @@ ALGORITHM = Algorithm(
     keeps="rows that many tuples wait for; those with the fewest hits make room",
     bound="exactly k iterations, k = partitions of the master",
     needs_index=False,
+    scans=True,
     build=_build,
     shares=shares,
 )

@@ -114,6 +114,7 @@ ALGORITHM = Algorithm(
     keeps="nothing of the master",
     bound="exactly k iterations, k = partitions of the master",
     needs_index=False,
+    scans=True,
     build=MeshJoin,
     shares=shares,
     presets=("tuned", "published"),

@@ -55,6 +55,7 @@ ALGORITHM = Algorithm(
     keeps="nothing of the master",
     bound="exactly k * l iterations, k = partitions of the master, l = segments of one",
     needs_index=False,
+    scans=True,
     build=build,
     shares=shares,
 )

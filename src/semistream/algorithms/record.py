@@ -93,6 +93,7 @@ class Algorithm:
     presets: tuple[str, ...] = ("tuned",)
     published_shares: Shares | None = field(default=None, repr=False)  # where the published sizes ask for others
     needs_word_order: bool = False
+    scans: bool = False  # reads all of the master to let everybody who waits go, however few they are
     ordered: bool = False  # output keeps the order of the stream, asked for or not
     threads: int = 1  # at most; an algorithm with several is `protocols.Stranded`, or
     steps_apart: bool = False  # has steps that may run in the second thread while the first one answers and admits

@@ -150,6 +150,7 @@ ALGORITHM = Algorithm(
     keeps="keys whose rows take less memory than their tuples would, and keys the master lacks",
     bound="exactly k iterations, k = partitions of the master",
     needs_index=False,
+    scans=True,
     build=Ssbj,
     shares=shares,
     presets=("tuned", "published"),

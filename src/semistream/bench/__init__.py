@@ -1,7 +1,7 @@
 """Measurements: joins against in-memory engines, building, start-up, and the curve behind the default page size.
 
-`run_core` is `semistream bench core`, `run_pages` is `semistream bench pages`. Rules and limitations:
-benchmarks/README.md.
+`run_core` is `semistream bench core`, `run_pages` is `semistream bench pages`, `run_spark` is `semistream bench
+spark`. Rules and limitations: benchmarks/README.md.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from rich.console import Console
 from semistream.bench.core import measure_core
 from semistream.bench.pages import measure_pages, show_pages
 from semistream.bench.results import Progress
-from semistream.bench.table import show_core
+from semistream.bench.spark import measure_spark
+from semistream.bench.table import show_core, show_spark
 
-__all__ = ["run_core", "run_pages"]
+__all__ = ["run_core", "run_pages", "run_spark"]
 
 DATA = Path(".cache", "bench")
 REPORT_WIDTH = 140  # where no terminal says how wide it is
@@ -48,6 +49,20 @@ def run_pages(
     """Measure joins and bare reads at every page size and print the results, as `run_core` does."""
     found = measure_pages(preset, Path(data).absolute(), progress or _quiet)
     _print(found, show_pages, json)
+    return found
+
+
+def run_spark(
+    preset: str = "quick",
+    json: bool = False,
+    systems: list[str] | None = None,
+    cases: list[str] | None = None,
+    progress: Progress | None = None,
+    data: str | Path = DATA,
+) -> dict[str, Any]:
+    """Measure `enrich` against Spark's own joins and print the results, as `run_core` does."""
+    found = measure_spark(preset, systems, cases, Path(data).absolute(), progress or _quiet)
+    _print(found, show_spark, json)
     return found
 
 

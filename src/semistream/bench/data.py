@@ -105,10 +105,10 @@ class Dataset:
         answers = path.with_suffix(".json")
         if not answers.exists():
             reader = self._tables(exponent).stream(batches * batch_rows, batch_rows, self.seed)
-            with _whole(path) as partial, pa.ipc.new_file(str(partial), reader.schema) as writer:
+            with whole(path) as partial, pa.ipc.new_file(str(partial), reader.schema) as writer:
                 for batch in reader:
                     writer.write_batch(batch)
-            with _whole(answers) as partial:
+            with whole(answers) as partial:
                 self._answers(path).save(partial)
         return path, answers
 
@@ -132,7 +132,7 @@ class Dataset:
         path = self.folder / name
         if not path.exists():
             reader = self._tables().master(rows, self.seed)
-            with _whole(path) as partial, pq.ParquetWriter(partial, reader.schema) as writer:
+            with whole(path) as partial, pq.ParquetWriter(partial, reader.schema) as writer:
                 for batch in reader:
                     writer.write_batch(batch)
         return path
@@ -140,7 +140,7 @@ class Dataset:
     def _build(self, name: str, rows: Path, page_bytes: int | None) -> Path:
         path = self.folder / f"{name}-{page_bytes or 'default'}-{_digest('masters', 'parts')}"
         if not path.exists():
-            with _whole(path) as partial:
+            with whole(path) as partial:
                 ss.build_master(partial, rows, key=list(self.on.values()), page_bytes=page_bytes)
         return path
 
@@ -183,7 +183,7 @@ def build_task(dataset: Dataset, system: str, repeats: int) -> dict[str, Any]:
 
 
 @contextmanager
-def _whole(path: Path) -> Iterator[Path]:
+def whole(path: Path) -> Iterator[Path]:
     """A name to write to that becomes `path` only when all is written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.partial-{os.getpid()}")

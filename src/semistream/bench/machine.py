@@ -12,7 +12,7 @@ from semistream.machine import machine
 
 __all__ = ["git_id", "load", "machine", "versions"]
 
-LIBRARIES = ("semistream", "numpy", "numba", "pyarrow", "duckdb", "polars")
+LIBRARIES = ("semistream", "numpy", "numba", "pyarrow", "duckdb", "polars", "pyspark")
 
 
 def versions() -> dict[str, str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from semistream.bench.cases import SEED, Preset
+from semistream.bench.cases import SEED
 from semistream.bench.machine import git_id, load, machine, versions
 
 Row = dict[str, Any]
@@ -20,6 +20,17 @@ FIELDS = (
 )
 
 
+class Sizes(Protocol):
+    """What results say of a preset."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def master_rows(self) -> int: ...  # noqa: D102
+    @property
+    def batch_rows(self) -> int: ...  # noqa: D102
+
+
 class Step(NamedTuple):
     """One thing to do, and the rows that come of it."""
 
@@ -27,7 +38,7 @@ class Step(NamedTuple):
     measure: Callable[[], list[Row]]
 
 
-def collect(bench: str, preset: Preset, steps: list[Step], progress: Progress) -> Row:
+def collect(bench: str, preset: Sizes, steps: list[Step], progress: Progress) -> Row:
     """Do all steps; {"meta": ..., "rows": ...}."""
     started = time.perf_counter()
     taken = datetime.now(UTC).isoformat(timespec="seconds")

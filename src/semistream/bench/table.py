@@ -92,3 +92,21 @@ def _startup(rows: list[Row]) -> Table:
 
 def _interval(row: Row) -> str:
     return "-" if row["ci95"] is None else " - ".join(f"{end / 1e6:.2f}" for end in row["ci95"])
+
+
+def show_spark(results: dict[str, Any], console: Console) -> None:
+    """Print what every system took, and how many times as long as `enrich` that is."""
+    rows = results["rows"]
+    table = Table("case", "system", "median ms", "first ms", "M rows/s", "times enrich", title="On Spark")
+    ours = {row["case"]: row["batch_ms_median"] for row in rows if row["system"] == "enrich" and not row["error"]}
+    for row in rows:
+        cells = ["[red]failed[/red]"]
+        if not row["error"]:
+            median_ms = row["batch_ms_median"]
+            times = f"{median_ms / ours[row['case']]:.2f}" if row["case"] in ours else "-"
+            cells = [f"{median_ms:.0f}", f"{row['batch_ms_first']:.0f}", f"{row['rows_per_s'] / 1e6:.3f}", times]
+        table.add_row(row["case"], row["system"], *cells)
+    console.print(table)
+    for row in rows:
+        if row["error"]:
+            console.print(f"[red]failed[/red] {row['case']} {row['system']}: {escape(row['error'])}", highlight=False)

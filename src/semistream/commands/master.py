@@ -147,8 +147,9 @@ def export(path: str, target: str, as_json: bool) -> None:
     show_default=True,
     help="Versions replaced less than this ago stay, for readers elsewhere: 0s, 30m, 7d.",
 )
+@click.option("--pins", multiple=True, help="A folder that a query on Spark was given as pins=; may be repeated.")
 @json_option
-def vacuum(path: str, keep: int, older_than: str, as_json: bool) -> None:
+def vacuum(path: str, keep: int, older_than: str, pins: tuple[str, ...], as_json: bool) -> None:
     """Remove old versions of the master table PATH that nobody reads any more.
 
     \b
@@ -157,7 +158,8 @@ def vacuum(path: str, keep: int, older_than: str, as_json: bool) -> None:
     """
     import semistream as ss
 
-    report: Any = ss.open_master(path).vacuum(keep=keep, older_than=_duration(older_than))
+    opened: Any = ss.open_master(path)
+    report = opened.vacuum(keep=keep, older_than=_duration(older_than), pins=pins)
     if as_json:
         print_json({"removed": report.removed, "kept": report.kept, "freed_bytes": report.freed_bytes})
     else:

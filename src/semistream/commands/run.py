@@ -117,3 +117,24 @@ def pages(preset: str, data: Path, as_json: bool) -> None:
 
     with progress_bar() as progress:
         run_pages(preset, as_json, progress, data)
+
+
+@bench.command()
+@preset_option
+@click.option(
+    "--system", "systems", multiple=True, help="Only this system, such as enrich; may be given several times."
+)
+@click.option("--case", "cases", multiple=True, help="Only this case, such as batch1000; may be given several times.")
+@data_option
+@json_option
+def spark(preset: str, systems: tuple[str, ...], cases: tuple[str, ...], data: Path, as_json: bool) -> None:
+    """Measure enrich against Spark's own joins, on micro-batches and on a batch DataFrame; every answer is checked.
+
+    \b
+    Example:
+      semistream bench spark --preset quick --case batch1000
+    """
+    from semistream.bench import run_spark
+
+    with progress_bar() as progress:
+        run_spark(preset, as_json, list(systems) or None, list(cases) or None, progress, data)

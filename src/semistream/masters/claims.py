@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import socket
 import sys
@@ -22,16 +23,18 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from semistream.errors import MasterBusy
+from semistream.errors import MasterBusy, MasterCorrupt
 
 if sys.platform == "win32":  # pragma: no cover - the named fallback
     fcntl = None
 else:
     import fcntl
 
+VERSION: Final = re.compile(r"v-(\d+)")
 LOCK: Final = "lock"
 PINS: Final = "_pins"
 READERS: Final = "readers"
+DRAFT: Final = "draft-"  # of a pin that is being written
 LEASE_SECONDS: Final = 7 * 24 * 3600
 _NO_FLOCK: Final = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL}
 
@@ -158,22 +161,29 @@ def _let_go(path: Path | None, fd: int, pid: int) -> None:
             path.unlink()
 
 
-def pinned_versions(folder: Path) -> dict[str, str]:
+def pinned_versions(folder: Path, *others: Path) -> dict[str, str]:
     """Versions that somebody still needs, each with the reason; pins of dead readers are removed on the way.
 
-    Any file below `_pins/` counts: its first line is the version it needs. Readers' own pins live in `_pins/readers/` and end with
-    their process; others (a query's checkpointed choice of version) count until their owner removes them.
+    Any file below `_pins/`, or below one of the `others`, counts: its first line is the version it needs, the second says who.
+    Readers' own pins live in `_pins/readers/` and end with their process; others, of queries, count until their owner removes them.
     """
     needed: dict[str, str] = {}
-    for path in sorted((folder / PINS).rglob("*")):
-        with suppress(FileNotFoundError):  # its reader has just ended
-            if path.is_dir():
-                continue
-            if path.parent.name == READERS and path.parent.parent == folder / PINS and _is_stale(path):
-                path.unlink()
-                continue
-            version, _, owner = path.read_text().partition("\n")
-            needed[version.strip()] = f"pinned by {owner.strip() or path.relative_to(folder / PINS)}"
+    for root in (folder / PINS, *others):
+        for path in sorted(root.rglob("*")):
+            with suppress(FileNotFoundError):  # its reader has just ended
+                if path.is_dir() or path.name.startswith(DRAFT):
+                    continue
+                reader = path.parent == folder / PINS / READERS
+                if reader and _is_stale(path):
+                    path.unlink()
+                    continue
+                version, owner = [*path.read_bytes().decode("utf-8", errors="replace").splitlines(), "", ""][:2]
+                if not (reader or VERSION.fullmatch(version.strip())):
+                    raise MasterCorrupt(
+                        f"{path}: is not a whole pin, so nobody knows which version it needs; put that version's name back from a copy, "
+                        "or remove the file if nobody needs one"
+                    )
+                needed[version.strip()] = f"pinned by {owner.strip() or path.relative_to(root)}"
     return needed
 
 

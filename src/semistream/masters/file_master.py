@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from os import PathLike
 from pathlib import Path
@@ -131,9 +131,14 @@ class FileMaster:
         """Write all rows to a Parquet, Arrow or CSV file, by its ending."""
         write_file(Path(target), self.schema, self.batches())
 
-    def vacuum(self, keep: int = 1, older_than: str | float | timedelta = folders.RETENTION) -> folders.VacuumReport:
+    def vacuum(
+        self,
+        keep: int = 1,
+        older_than: str | float | timedelta = folders.RETENTION,
+        pins: Sequence[str | PathLike[str]] = (),
+    ) -> folders.VacuumReport:
         """Remove old versions that nobody reads; see `folder.vacuum`."""
-        return folders.vacuum(self.folder, keep=keep, older_than=older_than)
+        return folders.vacuum(self.folder, keep=keep, older_than=older_than, pins=pins)
 
     def close(self) -> None:
         """Let go of the version; readers that are open keep theirs."""

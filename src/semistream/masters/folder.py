@@ -4,7 +4,7 @@
       CURRENT          "v-2"; replaced by one atomic rename
       v-1/ v-2/        a version: manifest.json, page file, index; never changed once it has this name
       tmp-v-3/         being built, or left by a builder that was killed; the next builder removes it
-      lock  _pins/     who builds, who reads (claims.py)
+      lock  _pins/     who builds, who reads (claims.py), which version a micro-batch uses (batch_pins.py)
 
 A version is written under its temporary name, synced to disk, renamed, and only then does CURRENT move. So a crash at any moment leaves
 either the old version or the new one, never half of one, and readers never wait for a builder.
@@ -13,10 +13,9 @@ either the old version or the new one, never half of one, and readers never wait
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -25,7 +24,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from semistream.errors import BuildFailed, MasterCorrupt, MasterError, MasterNotFound, UsageError
-from semistream.masters.claims import LOCK, PINS, Pin, builder_lock, pinned_versions
+from semistream.masters.claims import LOCK, PINS, VERSION, Pin, builder_lock, pinned_versions
 from semistream.masters.manifest import MANIFEST, Manifest
 from semistream.masters.sums import file_sum
 from semistream.units import parse_seconds
@@ -33,7 +32,6 @@ from semistream.units import parse_seconds
 CURRENT: Final = "CURRENT"
 RETENTION: Final = "1h"
 _TEMPORARY: Final = "tmp-"
-_VERSION: Final = re.compile(r"v-(\d+)")
 
 
 def current_version(folder: Path) -> str:
@@ -44,7 +42,7 @@ def current_version(folder: Path) -> str:
         raise MasterNotFound(f"{folder}: {_why_no_master(folder)}; build one with semistream.build_master") from exc
     except UnicodeDecodeError as exc:
         raise MasterCorrupt(f"{folder / CURRENT}: is not text; write the name of a version folder into it") from exc
-    if not _VERSION.fullmatch(name):
+    if not VERSION.fullmatch(name):
         raise MasterCorrupt(f"{folder / CURRENT}: need the name of a version such as v-1, got {name[:40]!r}")
     if not (folder / name).is_dir():
         raise MasterNotFound(f"{folder}: CURRENT names {name}, which is missing; build the master again")
@@ -56,7 +54,7 @@ def _why_no_master(folder: Path) -> str:
         return "does not exist"
     if not folder.is_dir():
         return "is a file, a master is a folder"
-    if any(path.name.startswith(_TEMPORARY) or _VERSION.fullmatch(path.name) for path in folder.iterdir()):
+    if any(path.name.startswith(_TEMPORARY) or VERSION.fullmatch(path.name) for path in folder.iterdir()):
         return "holds only an unfinished build"
     return "is a folder without a master in it"
 
@@ -87,7 +85,7 @@ def pin_version(folder: Path, version: str) -> Pin:
 
 def versions(folder: Path) -> list[str]:
     """Names of the versions in the folder, oldest first."""
-    names = [path.name for path in folder.iterdir() if _VERSION.fullmatch(path.name)]
+    names = [path.name for path in folder.iterdir() if VERSION.fullmatch(path.name)]
     return sorted(names, key=_number)
 
 
@@ -132,7 +130,7 @@ def _make_folder(folder: Path) -> None:
             ours = (
                 path.name in (LOCK, "lock.pid", PINS)
                 or path.name.startswith(_TEMPORARY)
-                or _VERSION.fullmatch(path.name)
+                or VERSION.fullmatch(path.name)
             )
             if not ours:
                 raise UsageError(f"{folder}: holds other files ({path.name}); give a new or empty folder, or a master")
@@ -143,7 +141,7 @@ def _sweep(folder: Path) -> int:
     """Remove what killed builders left (the caller holds the lock); gives the number of the current version, 0 for none."""
     current = _number(current_version(folder)) if (folder / CURRENT).exists() else 0
     for path in folder.iterdir():
-        unpublished = _VERSION.fullmatch(path.name) and _number(path.name) > current
+        unpublished = VERSION.fullmatch(path.name) and _number(path.name) > current
         if path.is_dir() and (unpublished or path.name.startswith(_TEMPORARY)):
             shutil.rmtree(path)
         elif path.name.startswith(_TEMPORARY):
@@ -199,16 +197,25 @@ class VacuumReport:
     freed_bytes: int = 0
 
 
-def vacuum(folder: Path, *, keep: int = 1, older_than: str | float | timedelta = RETENTION) -> VacuumReport:
+def vacuum(
+    folder: Path,
+    *,
+    keep: int = 1,
+    older_than: str | float | timedelta = RETENTION,
+    pins: Sequence[str | os.PathLike[str]] = (),
+) -> VacuumReport:
     """Remove old versions that nobody can be reading.
 
     Stays: the `keep` newest, every pinned one, and one that stopped being current less than `older_than` ago, because a reader on
-    another host may be unable to write a pin here. Raises MasterBusy while somebody builds.
+    another host may be unable to write a pin here. `pins` are folders outside of the master in which queries keep their pins. Raises
+    MasterBusy while somebody builds.
     """
     if keep < 1:
         raise UsageError(f"keep={keep}: the current version always stays, give 1 or more")
     retention = parse_seconds(older_than, "older_than")
-    report = VacuumReport()
+    report, elsewhere = VacuumReport(), [Path(one) for one in pins]
+    if gone := [str(one) for one in elsewhere if not one.is_dir()]:
+        raise UsageError(f"pins: {gone[0]} is not a folder; name the folders that queries were given as pins=")
     current_version(folder)
     with builder_lock(folder):
         _sweep(folder)
@@ -218,18 +225,18 @@ def vacuum(folder: Path, *, keep: int = 1, older_than: str | float | timedelta =
             if age < retention:
                 report.kept[version] = f"replaced {age:.0f} s ago, less than {retention:.0f} s"
             else:
-                _remove_version(folder, version, report)
+                _remove_version(folder, version, report, elsewhere)
         report.kept.update(dict.fromkeys(names[-keep:], f"among the {keep} newest"))
     return report
 
 
-def _remove_version(folder: Path, version: str, report: VacuumReport) -> None:
+def _remove_version(folder: Path, version: str, report: VacuumReport, pins: Sequence[Path]) -> None:
     """Take the version's name away, then look for pins again: a reader either pinned in time or no longer finds the name."""
     path, gone = folder / version, folder / f"{_TEMPORARY}{version}"
-    reason = pinned_versions(folder).get(version)
+    reason = pinned_versions(folder, *pins).get(version)
     if reason is None:
         path.rename(gone)
-        reason = pinned_versions(folder).get(version)
+        reason = pinned_versions(folder, *pins).get(version)
         if reason is not None:
             gone.rename(path)
     if reason is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from functools import cached_property
 from itertools import chain
@@ -191,7 +191,9 @@ class SqliteMaster:
         """Write all rows to a Parquet, Arrow or CSV file, by its ending."""
         write_file(Path(target), self.schema, self.batches())
 
-    def vacuum(self, keep: int = 1, older_than: str | float | timedelta = 0) -> Any:
+    def vacuum(
+        self, keep: int = 1, older_than: str | float | timedelta = 0, pins: Sequence[str | PathLike[str]] = ()
+    ) -> Any:
         """A table in place has no old versions."""
         raise UsageError(f"{self.name}: a table in place has no versions to remove")
 

@@ -16,7 +16,9 @@ except ModuleNotFoundError as exc:
     raise UsageError("semistream.spark: need pyspark, which is not installed; pip install 'semistream[spark]'") from exc
 
 from semistream.spark.enriching import enrich
+from semistream.spark.metrics import JoinMetrics
 from semistream.spark.session import local_session
+from semistream.spark.shared_memory import SharedMemory
 from semistream.spark.totals import JoinTotals
 
-__all__ = ["JoinTotals", "enrich", "local_session"]
+__all__ = ["JoinMetrics", "JoinTotals", "SharedMemory", "enrich", "local_session"]

@@ -19,15 +19,22 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import types as st
 
-from semistream.errors import BudgetError, ColumnError, KeyTypeError, UsageError
-from semistream.join import Join
+from semistream import plan
+from semistream.errors import UsageError
+from semistream.masters.batch_pins import check_writable
 from semistream.masters.file_master import FileMaster, open_master
 from semistream.protocols import Master
+from semistream.spark.crossing import prepare
+from semistream.spark.definition import check_collations, check_names, rehearse, warn_of_scans
+from semistream.spark.metrics import JoinMetrics
+from semistream.spark.reach import check_reach
+from semistream.spark.shared_memory import SharedMemory
 from semistream.spark.slots import task_slots as slots_of
 from semistream.spark.task import JoinTask
 from semistream.spark.totals import JoinTotals
 from semistream.spark.types import arrow_schema, spark_form, spark_schema
-from semistream.units import format_bytes, parse_bytes
+from semistream.spark.versions import InPlace, Versioned, versioned
+from semistream.units import parse_bytes
 
 
 def enrich(  # noqa: PLR0913 - the options of Join, and two of Spark's own
@@ -36,7 +43,7 @@ def enrich(  # noqa: PLR0913 - the options of Join, and two of Spark's own
     on: str | Sequence[str] | Mapping[str, str],
     *,
     algorithm: str = "adaptive",
-    memory: int | str = "64MB",
+    memory: int | str | SharedMemory = "64MB",
     how: str = "inner",
     columns: Sequence[str | tuple[str, str]] | Mapping[str, str] | None = None,
     where: pc.Expression | None = None,
@@ -46,7 +53,12 @@ def enrich(  # noqa: PLR0913 - the options of Join, and two of Spark's own
     max_wait: int | str | timedelta | None = None,
     preset: str | None = None,
     task_slots: int | None = None,
+    pins: str | PathLike[str] | None = None,
+    operator: str | None = None,
     totals: JoinTotals | None = None,
+    metrics: JoinMetrics | None = None,
+    crossing: str = "fast",
+    row_bytes: int | str | None = None,
 ) -> DataFrame:
     """Join `stream`, a streaming or batch DataFrame, with the master table at `master`; the options are those of `semistream.Join`.
 
@@ -56,15 +68,20 @@ def enrich(  # noqa: PLR0913 - the options of Join, and two of Spark's own
 
     `memory` is per executor. It is divided evenly by the tasks that an executor runs at once (its cores / spark.task.cpus; say
     `task_slots` where Spark cannot tell), and every task runs one join within its share: `memory="64MB"` on `local[2]` is 2 x 32 MB.
-    Two `enrich` calls in one query have a budget each. Not counted: Spark's own Arrow batches on their way in and out (see
-    spark.sql.execution.arrow.maxRecordsPerBatch) and the Python interpreters.
+    Two `enrich` calls in one query have a budget each, unless they are given a `SharedMemory`. Not counted: Spark's own Arrow batches
+    on their way in and out (see spark.sql.execution.arrow.maxRecordsPerBatch) and the Python interpreters.
 
     Exact per micro-batch: a task joins exactly its rows and waits for nothing beyond them, so a streaming query is exactly-once as soon
-    as its sink and its checkpoint make it so. The version of the master is the one that is current now, for as long as the DataFrame is
-    used; call `enrich` again, in a restarted query, to see a newer one.
+    as its sink and its checkpoint make it so. A micro-batch reads the version of the master that is current when it is first tried, and
+    the same one whenever it is tried again; which one that was is kept in `pins` (a folder; the master's own unless given), under the
+    query, the `operator` (a name for this join within the query, needed only where two joins are alike) and the number of the batch. An
+    opened master, and a batch DataFrame, stay with the version that is open, or current, now.
 
     Errors come from this call: ColumnError, KeyTypeError, BudgetError, CapabilityError, MasterNotFound and the others of
-    `semistream.errors`. Nothing in the session's settings is changed.
+    `semistream.errors`.
+
+    `crossing="fast"` may set two settings of the session, for a faster way of rows into Python, where the width of rows is bounded, by
+    their types or by `row_bytes`; "as_set" leaves them alone. What was set is logged; the reasons are in `semistream.spark.crossing`.
     """
     options: dict[str, Any] = {
         "on": on, "algorithm": algorithm, "how": how, "columns": columns, "where": where, "null_safe": null_safe,
@@ -76,75 +93,60 @@ def enrich(  # noqa: PLR0913 - the options of Join, and two of Spark's own
         raise UsageError(
             f"enrich: task_slots={slots}: need the number of tasks that an executor runs at once, 1 or more"
         )
+    memory_bytes = memory.share_bytes if isinstance(memory, SharedMemory) else parse_bytes(memory)
     source = arrow_schema(stream.schema)
-    opened = _open(master)
-    options["memory"], joined = _rehearse(opened, source, options, parse_bytes(memory), slots)
-    _check_collations(stream.schema, on)
+    opened = open_master(master) if isinstance(master, str | PathLike) else copy.copy(master)
+    options["memory"], joined = rehearse(opened, source, options, memory_bytes, slots)
+    check_collations(stream.schema, on)
     added = [pa.field(f.name, spark_form(f.type, f.name), f.nullable) for f in list(joined)[len(source) :]]
     schema = st.StructType([*stream.schema.fields, *spark_schema(pa.schema(added)).fields])
-    _check_names(stream, schema)
-    task = JoinTask(opened, options, source, pa.schema([*source, *added]), totals)
-    return stream.mapInArrow(task, schema)
+    check_names(stream, schema)
+    options["columns"] = plan.parse_columns(columns, opened) if plan.parse_how(how) in ("inner", "left") else []
+    adds = [joined.names[len(source) :], plan.parse_how(how)]
+    choice = _choice(
+        stream, opened, isinstance(master, str | PathLike), plan.parse_on(on, opened), adds, pins, operator
+    )
+    name = operator or f"{opened.name.rpartition('/')[2]} on {', '.join(plan.parse_on(on, opened))}"
+    task = JoinTask(choice, options, source, joined, pa.schema([*source, *added]), name)
+    check_reach(stream.sparkSession, task)
+    if isinstance(memory, SharedMemory):
+        memory.take()
+    warn_of_scans(algorithm, opened)
+    prepare(stream.sparkSession, source, crossing, row_bytes)
+    if totals is not None:
+        task = task.telling(totals)
+    return stream.mapInArrow(task, schema) if metrics is None else metrics.apply(stream, task, schema)
 
 
-_PINNED: dict[Path, FileMaster] = {}
+_HELD: dict[Path, FileMaster] = {}
+_REPLAYED = "spark.sql.streaming.minBatchesToRetain"
 
 
-def _open(master: str | PathLike[str] | Master) -> Master:
-    """The master, opened by us: a version stays pinned as long as this process, since a query may run as long.
+def _choice(
+    stream: DataFrame,
+    master: Master,
+    by_path: bool,
+    keys: Sequence[str],
+    adds: Sequence[object],
+    pins: str | PathLike[str] | None,
+    operator: str | None,
+) -> InPlace | Versioned:
+    """How the tasks will find their version of the master.
 
-    A table in place has no versions, and an open one keeps others from writing: tasks open it when they need it.
+    A version that does not change stays pinned by this process, since a query may run as long. A table in place has no versions, and
+    an open one keeps others from writing: tasks open it when they need it.
     """
-    ours = open_master(master) if isinstance(master, str | PathLike) else copy.copy(master)
-    if isinstance(ours, FileMaster):
-        _PINNED.setdefault(ours.version.absolute(), ours)
-    return ours
-
-
-def _rehearse(
-    master: Master, source: pa.Schema, options: dict[str, Any], memory_bytes: int, slots: int
-) -> tuple[int, pa.Schema]:
-    """Run the join once over no rows within one task's share: the share, and the schema that comes out."""
-    share_bytes = memory_bytes // slots
-    try:
-        join = Join(master, memory=share_bytes, **options)
-        joined = join.output_schema(source)
-        for _ in join([pa.RecordBatch.from_pylist([], schema=source)]):
-            pass
-    except BudgetError as exc:
-        smallest = exc.smallest_bytes * slots
-        raise BudgetError(
-            f"enrich: memory={memory_bytes} bytes ({format_bytes(memory_bytes)}) is {format_bytes(share_bytes)} for each of "
-            f"the {slots} tasks that an executor runs at once, too small for the {exc.part}: one task needs "
-            f"{exc.smallest_bytes} bytes; give at least memory={smallest} ({format_bytes(smallest)})",
-            part=exc.part,
-            needed_bytes=exc.needed_bytes * slots,
-            smallest_bytes=smallest,
-        ) from exc
-    return share_bytes, joined
-
-
-def _check_collations(schema: st.StructType, on: str | Sequence[str] | Mapping[str, str]) -> None:
-    """Refuse key columns whose own rules of equality Arrow does not carry over."""
-    keys = [on] if isinstance(on, str) else list(on)
-    for field in schema.fields:
-        collation = getattr(field.dataType, "collation", "UTF8_BINARY")
-        if field.name in keys and collation != "UTF8_BINARY":
-            raise KeyTypeError(
-                f"stream column {field.name}: has the collation {collation}, the join compares bytes; "
-                f"cast it, for example with collate({field.name}, 'UTF8_BINARY')"
-            )
-
-
-def _check_names(stream: DataFrame, schema: st.StructType) -> None:
-    """Refuse names that Spark could not tell apart afterwards: unless told otherwise it ignores upper and lower case."""
-    exact = stream.sparkSession.conf.get("spark.sql.caseSensitive", "false") == "true"
-    seen: dict[str, str] = {}
-    for name in schema.names:
-        folded = name if exact else name.lower()
-        if folded in seen:
-            raise ColumnError(
-                f"output column {name}: Spark cannot tell it from {seen[folded]}; rename one of the two, "
-                'in the stream or with columns={"master column": "new name"}'
-            )
-        seen[folded] = name
+    if not isinstance(master, FileMaster):
+        return InPlace(master)
+    on = dict(zip(keys, master.manifest.key, strict=True))
+    retained = int(stream.sparkSession.conf.get(_REPLAYED, "100") or 100)
+    choice = versioned(
+        master, follows=by_path, pins=pins, operator=operator, on=on, adds=adds, kept_batches=max(2, retained)
+    )
+    if stream.isStreaming:
+        check_writable(Path(choice.pins))
+    if stream.isStreaming and by_path:
+        master.close()
+    else:
+        _HELD.setdefault(master.version.absolute(), master)
+    return choice

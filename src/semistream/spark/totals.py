@@ -20,8 +20,19 @@ from semistream.errors import UsageError
 
 Counts = dict[str, Any]
 
-_ADDED = ("tuples_in", "rows_out", "matched", "unmatched", "steps", "loads", "pages_read", "bytes_read", "busy_s")
-_LARGEST = ("memory_bytes", "bytes_used", "wait_tuples_max")
+_ADDED = (
+    "tasks_empty",
+    "tuples_in",
+    "rows_out",
+    "matched",
+    "unmatched",
+    "steps",
+    "loads",
+    "pages_read",
+    "bytes_read",
+    "busy_s",
+)
+_LARGEST = ("memory_bytes", "bytes_used", "wait_tuples_p50", "wait_tuples_p99", "wait_tuples_max", "staleness_s")
 
 
 def merge(left: Mapping[str, Any], right: Mapping[str, Any]) -> Counts:
