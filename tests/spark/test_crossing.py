@@ -85,7 +85,23 @@ def test_what_somebody_chose_is_not_made_larger(session, master, name, value):
 def test_an_unbounded_number_of_rows_becomes_a_bounded_one(session, master):
     session.conf.set(ROWS, "0")
     enrich(session.range(10), master, on="id", memory=MEMORY)
-    assert settings(session) == (UNCHECKED, BATCH_BYTES // 9)
+    assert settings(session) == (UNCHECKED, BATCH_BYTES // 18)  # two columns come out
+
+
+def test_what_somebody_chose_afterwards_stays_too(session, master, tmp_path):
+    enrich(session.range(10), master, on="id", memory=MEMORY)
+    session.conf.set(BYTES, str(1 << 20))
+    session.conf.set(ROWS, "500")
+    texts = session.range(10).selectExpr("id", "repeat('x', 100) as text")
+    for frame in (session.range(10), texts):
+        enrich(frame, master, on="id", memory=MEMORY)
+        assert settings(session) == (1 << 20, 500)
+
+
+def test_text_that_the_join_adds_is_measured_where_it_comes_into_python_again(session, tmp_path):
+    ss.build_master(tmp_path / "t.master", pa.table({"id": range(9), "text": ["x" * 100] * 9}), key="id").close()
+    enrich(session.range(10), tmp_path / "t.master", on="id", memory=MEMORY)
+    assert settings(session) == SLOW
 
 
 def test_other_sessions_stay_as_they_are(session, master):
@@ -110,6 +126,7 @@ def test_a_chain_of_joins_shares_one_budget(session, master):
     assert [tuple(row) for row in twice.orderBy("id").collect()] == [(n, n, n) for n in range(10)]
     with pytest.raises(UsageError, match="joins=2, and here is one more"):
         enrich(twice, master, on={"two": "id"}, memory=memory, columns=[("v", "three")])
+    enrich(session.range(10), master, on="id", memory=memory, columns=[("v", "one")])  # as in the next micro-batch
     with pytest.raises(UsageError, match="joins=0"):
         SharedMemory(MEMORY, joins=0)
 

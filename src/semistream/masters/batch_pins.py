@@ -75,10 +75,12 @@ class BatchPins:
                 os.fsync(file.fileno())
             with suppress(FileExistsError):
                 path.hardlink_to(draft)
-            draft.unlink()
             sync(self.folder)  # a replay after a power cut must find the name, too
         except OSError as exc:
             raise unwritable(self.folder, exc) from exc
+        finally:
+            with suppress(OSError):
+                draft.unlink()
         return self.read(batch) or choice
 
     def before(self, batch: int) -> Choice | None:
@@ -103,12 +105,17 @@ class BatchPins:
 def check_writable(folder: Path) -> None:
     """Refuse a place for pins in which none can be made, before a query relies on it."""
     draft = folder / f"{DRAFT}{secrets.token_hex(4)}"
+    linked = draft.with_name(f"{draft.name}-linked")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         draft.touch()
-        draft.unlink()
+        linked.hardlink_to(draft)
     except OSError as exc:
         raise unwritable(folder, exc) from exc
+    finally:
+        for file in (draft, linked):
+            with suppress(OSError):
+                file.unlink()
 
 
 def unwritable(folder: Path, why: OSError) -> UsageError:

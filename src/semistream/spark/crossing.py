@@ -5,7 +5,9 @@ when the setting is exactly 2147483647, and then `maxRecordsPerBatch` alone boun
 can be wider than is known: then the number of rows is as good a bound as the number of bytes.
 
 What is changed are two settings of the session that the stream belongs to. Sessions do not see each other's settings, and a streaming query
-copies them when it starts, so other sessions and queries that run already stay as they are.
+copies them when it starts, so other sessions and queries that run already stay as they are. Frames of the same session that are run
+later do not: where one takes wide rows into Python, say crossing="as_set". Neither the rows that go in nor those that come out may be wider
+than is known, since what follows the join may take them into Python again.
 """
 
 from __future__ import annotations
@@ -23,36 +25,41 @@ BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 UNCHECKED = (1 << 31) - 1
 DEFAULTS = {BYTES: "67108864", ROWS: "10000"}  # of Spark
-MARK = "semistream.crossing.rowsBefore"  # set while the two are as we set them: what the rows were
+MARK = "semistream.crossing.rows"  # the rows that we set, and what they were before
 BATCH_BYTES = 8 << 20  # of Arrow data that a task holds at a time on its way in
 _LOG = logging.getLogger("semistream.spark")
 
 
-def prepare(spark: SparkSession, stream: pa.Schema, crossing: str, row_bytes: int | str | None) -> None:
-    """Make the crossing of rows of this schema fast, unless told not to or not safe; says what it did."""
+def prepare(spark: SparkSession, joined: pa.Schema, crossing: str, row_bytes: int | str | None) -> None:
+    """Make the crossing of rows fast, unless told not to or not safe; says what it did. The schema is that of the join's output."""
     if crossing not in ("fast", "as_set"):
         raise UsageError(f"crossing={crossing!r}: need 'fast', or 'as_set' for no change to the session's settings")
-    widest = parse_bytes(row_bytes, "row_bytes") if row_bytes is not None else widest_row(stream)
-    if crossing == "as_set" or not _ours_to_set(spark):
+    widest = parse_bytes(row_bytes, "row_bytes") if row_bytes is not None else widest_row(joined)
+    before = _rows_before(spark)
+    if crossing == "as_set" or (before is None and not _is_default(spark)):
         return
     if widest is not None:
         rows = rows_per_batch(widest, int(_now(spark, ROWS)))
-        if not spark.conf.get(MARK, ""):
-            spark.conf.set(MARK, _now(spark, ROWS))
+        before = before or _now(spark, ROWS)
         _set(spark, BYTES, str(UNCHECKED))
         _set(spark, ROWS, str(rows))
+        spark.conf.set(MARK, f"{rows} {before}")
         return
-    _LOG.info("enrich: rows of the stream have no widest size, so Spark measures each; with row_bytes= it need not")
-    if before := spark.conf.get(MARK, ""):  # an earlier call, with narrow rows, is the reason why nobody measures these
+    _LOG.info("enrich: rows of the join have no widest size, so Spark measures each; with row_bytes= it need not")
+    if before is not None:  # an earlier call, with narrow rows, is the reason why nobody measures these
         _set(spark, BYTES, DEFAULTS[BYTES])
         _set(spark, ROWS, before)
         spark.conf.unset(MARK)
 
 
-def _ours_to_set(spark: SparkSession) -> bool:
-    """Whether nobody else has chosen a number of bytes."""
-    if spark.conf.get(MARK, ""):
-        return True
+def _rows_before(spark: SparkSession) -> str | None:
+    """What the rows were before we set both; None where we did not, or somebody has set one of them since."""
+    rows, _, before = (spark.conf.get(MARK, "") or "").partition(" ")
+    return before if before and (_now(spark, BYTES), _now(spark, ROWS)) == (str(UNCHECKED), rows) else None
+
+
+def _is_default(spark: SparkSession) -> bool:
+    """Whether the bytes are Spark's own default, which nobody has chosen, as far as can be told."""
     try:
         return str(parse_bytes(_now(spark, BYTES))) == DEFAULTS[BYTES]
     except UsageError:

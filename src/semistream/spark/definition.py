@@ -54,7 +54,7 @@ def check_collations(schema: st.StructType, on: str | Sequence[str] | Mapping[st
 
 def check_names(stream: DataFrame, schema: st.StructType) -> None:
     """Refuse names that Spark could not tell apart afterwards: unless told otherwise it ignores upper and lower case."""
-    exact = stream.sparkSession.conf.get("spark.sql.caseSensitive", "false") == "true"
+    exact = (stream.sparkSession.conf.get("spark.sql.caseSensitive", "false") or "").lower() == "true"
     seen: dict[str, str] = {}
     for name in schema.names:
         folded = name if exact else name.lower()

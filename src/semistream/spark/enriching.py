@@ -16,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import types as st
 
@@ -106,16 +107,24 @@ def enrich(  # noqa: PLR0913 - the options of Join, and two of Spark's own
     choice = _choice(
         stream, opened, isinstance(master, str | PathLike), plan.parse_on(on, opened), adds, pins, operator
     )
-    name = operator or f"{opened.name.rpartition('/')[2]} on {', '.join(plan.parse_on(on, opened))}"
+    name = operator or f"{opened.name.rstrip('/').rpartition('/')[2]} on {', '.join(plan.parse_on(on, opened))}"
     task = JoinTask(choice, options, source, joined, pa.schema([*source, *added]), name)
     check_reach(stream.sparkSession, task)
-    if isinstance(memory, SharedMemory):
-        memory.take()
+    prepare(stream.sparkSession, joined, crossing, row_bytes)
     warn_of_scans(algorithm, opened)
-    prepare(stream.sparkSession, source, crossing, row_bytes)
+    if isinstance(memory, SharedMemory):
+        memory.take(repr((name, adds)))
     if totals is not None:
         task = task.telling(totals)
     return stream.mapInArrow(task, schema) if metrics is None else metrics.apply(stream, task, schema)
+
+
+def _in_micro_batch(frame: DataFrame) -> bool:
+    """Whether this is a frame of a micro-batch, in the user's own `foreachBatch`."""
+    try:
+        return bool(frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId"))
+    except (AttributeError, PySparkException):  # Connect has no context
+        return False
 
 
 _HELD: dict[Path, FileMaster] = {}
@@ -145,8 +154,8 @@ def _choice(
     )
     if stream.isStreaming:
         check_writable(Path(choice.pins))
-    if stream.isStreaming and by_path:
-        master.close()
+    if by_path and (stream.isStreaming or _in_micro_batch(stream)):
+        master.close()  # tasks pin what they read
     else:
         _HELD.setdefault(master.version.absolute(), master)
     return choice

@@ -23,17 +23,17 @@ class SharedMemory:
         if joins < 1:
             raise UsageError(f"SharedMemory: joins={joins}: need the number of enrich calls that share it, 1 or more")
         self.memory_bytes, self.joins = parse_bytes(memory), joins
-        self._taken = 0
+        self._joins: set[str] = set()
 
     @property
     def share_bytes(self) -> int:
         """The part of each join."""
         return self.memory_bytes // self.joins
 
-    def take(self) -> None:
-        """Give one more join its part."""
-        if self._taken == self.joins:
+    def take(self, join: str) -> None:
+        """Give a join its part; the same join may come again, as in every call of `foreachBatch`."""
+        if join not in self._joins and len(self._joins) == self.joins:
             raise UsageError(
-                f"SharedMemory: joins={self.joins}, and here is one more enrich call; say how many there are, or make it another budget"
+                f"SharedMemory: joins={self.joins}, and here is one more; say how many there are, or make it another budget"
             )
-        self._taken += 1
+        self._joins.add(join)

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from pyspark import TaskContext
 
-from semistream.errors import ColumnError, MasterNotFound, StateError, UsageError
+from semistream.errors import BudgetError, ColumnError, MasterNotFound, StateError, UsageError
 from semistream.masters.batch_pins import BatchPins, Choice
 from semistream.masters.claims import PINS
 from semistream.masters.file_master import FileMaster
@@ -87,6 +87,8 @@ class Versioned:
         current = FileMaster(self.folder, self.io, None if self.follows else self.planned)
         try:
             fits(current)
+        except BudgetError:
+            raise  # it says what memory would do
         except UsageError as exc:
             raise ColumnError(
                 f"master {self.folder}: version {current.version.name} does not fit the query that is running: {exc}; publish a version "
