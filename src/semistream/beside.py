@@ -86,9 +86,8 @@ class Beside:
         self._raise_error()
 
     def _raise_error(self) -> None:
-        if self._error is not None:
-            error, self._error = self._error, None
-            raise error
+        if self._error is not None:  # for good: the thread has ended, and whoever goes on would wait for it
+            raise self._error
 
     @contextmanager
     def resting(self) -> Iterator[None]:

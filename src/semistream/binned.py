@@ -64,6 +64,7 @@ class Binned:
         self.slots = block.size // record  # if the cache held nothing
         self.widest_bytes = self.tile_bytes - record  # heap bytes of a tuple that can wait
         self.waiting, self.hurry = 0, False  # the oldest is served in any case
+        self.holding = False
         self.now = 0  # stream position: tuples that came before this one
         self.period = 0.0  # stream tuples between two services of a bin, lately
         self.desks: list[Desk] = []

@@ -88,6 +88,11 @@ class IntermediateBuffer:
         """Tuples in line."""
         return self._tail - self._head + (self._wide is not None and not self._wide_taken)
 
+    @property
+    def holding(self) -> bool:
+        """Whether a tuple too wide for the line is served from its block: the next `append` of that block will count it."""
+        return self._wide is not None
+
     def oldest_position(self) -> int:
         """Stream position of the oldest tuple, or -1; for the thread that appends."""
         head = self._head
@@ -171,6 +176,11 @@ class BothRooms:
     def waiting(self) -> int:
         """See `Area`. Tuples are in the table before they have left the line, so that this order counts none too few."""
         return self._line.waiting + self._table.waiting
+
+    @property
+    def holding(self) -> bool:
+        """See `Area`."""
+        return self._line.holding
 
     @property
     def wait_histogram(self) -> I64:

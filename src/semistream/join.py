@@ -217,10 +217,10 @@ class _Run:
             block = block._replace(picks=block.picks[taken:])
             if not block.picks.size:
                 return
-            if not steps:
+            if not steps and not shop.area.holding:
                 shop.shed(piece, block)
                 return
-            steps -= 1
+            steps = max(0, steps - 1)
             yield from self._step()
 
     def _rest(self) -> Iterator[pa.RecordBatch]:

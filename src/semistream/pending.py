@@ -70,7 +70,7 @@ class Pending:
         self.mark: I64 | None = None  # a place in the arrival queue that somebody wants to be kept
         self.now = 0  # stream position: tuples that came before this one
         self.wait_histogram: I64 = np.zeros(waits.BUCKETS, np.int64)
-        self.wait_max, self.hurry = 0, False
+        self.wait_max, self.hurry, self.holding = 0, False, False
         stream_table.reset(self.table)
 
     @property

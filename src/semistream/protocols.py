@@ -167,6 +167,10 @@ class Area(Protocol):
     hurry: bool  # the oldest tuple has waited for as long as it may: it is to be served next
 
     @property
+    def holding(self) -> bool:
+        """Whether the first tuple of the block that is being admitted is served from the block: it is to be admitted, and not shed."""
+
+    @property
     def waiting(self) -> int:
         """Tuples that wait."""
 

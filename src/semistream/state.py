@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import base64
 import json
+import pickle
 import struct
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import xxhash
 
 from semistream import __version__, snapshot
@@ -42,6 +44,11 @@ class Saved(NamedTuple):
     snapshot: Snapshot
 
 
+def _filter_of(where: pc.Expression | None) -> str:
+    """Its text, and a digest, since the text leaves out the middle of a long list."""
+    return "None" if where is None else f"{where} ({xxhash.xxh3_64_hexdigest(pickle.dumps(where))})"
+
+
 def facts_of(master: Master, options: Options) -> dict[str, str]:
     """What must be the same when a saved join goes on."""
     return {
@@ -50,7 +57,7 @@ def facts_of(master: Master, options: Options) -> dict[str, str]:
         "on": repr(options.stream_keys),
         "how": repr(options.how),
         "columns": repr(options.payload),
-        "where": str(options.where),
+        "where": _filter_of(options.where),
         "null_safe": repr(options.null_safe),
         "ordered": repr(options.ordered),
         "match_column": repr(options.match_column),

@@ -9,7 +9,7 @@ import pytest
 
 import semistream as ss
 from semistream.errors import UsageError
-from tests.cases import cut, stream_table
+from tests.cases import cut, master_table, stream_table
 from tests.contract.harness import ALGORITHMS, PAIRS, as_sqlite_keeps, in_smallest, opened_master, run
 from tests.contract.small_cases import plain_case
 from tests.reference import same_multiset
@@ -125,3 +125,23 @@ def test_another_word_is_refused(wrong):
     case = plain_case(1, 1, [], 5)
     with opened_master("key", case.master, case.master_key) as master, pytest.raises(UsageError, match="need 'block'"):
         ss.Join(master, on="key0", overload=wrong)
+
+
+@every_algorithm
+@pytest.mark.parametrize("ordered", [False, True])
+def test_a_row_too_wide_to_wait_is_answered_or_shed_and_never_both(algorithm, ordered):
+    """One row in a hundred has as much text as all the others have room for."""
+    texts = ["wide " * 8000 if number % 100 == 7 else "narrow" for number in range(2000)]
+    stream = stream_table({"key0": pa.array([number * 7 % 3000 for number in range(2000)], pa.int64())})
+    stream = stream.append_column("text", pa.array(texts))
+    table = master_table({"key0": pa.array(range(3000), pa.int64())}, ["string"])
+    dropped, answered = [], []
+    with opened_master("key", table, ["key0"]) as master:
+        options = {"how": "left", "ordered": ordered, "overload": dropped.append}
+        join = ss.Join(master, on="key0", algorithm=algorithm, memory=1 << 20, **options)
+        for batch in join(iter(stream.to_batches(max_chunksize=400))):
+            answered += batch["s_row"].to_pylist()
+    shed = [row for batch in dropped for row in batch["s_row"].to_pylist()]
+    assert sorted(answered + shed) == list(range(2000))
+    report = join.report()
+    assert (report["finished"], report["shed"]) == (len(answered), len(shed))

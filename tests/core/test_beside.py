@@ -1,4 +1,4 @@
-"""Beside: steps run in a thread of their own, which stands still when nobody waits, and whatever ends it reaches the caller once."""
+"""Beside: steps run in a thread of their own, which stands still when nobody waits, and whatever ends it reaches the caller."""
 
 from __future__ import annotations
 
@@ -139,13 +139,16 @@ def test_what_is_finished_is_taken_without_waiting_for_more(beside, recipe):
     assert list(beside.finished()) in ([], ["a"])  # and it comes back, though the step stands still
 
 
-def test_an_error_of_a_step_reaches_the_caller_once_after_what_was_found_before(beside, recipe):
+def test_an_error_of_a_step_reaches_the_caller_after_what_was_found_before_and_stays(beside, recipe):
     admit(beside, recipe, "a", OSError("the disk is gone"))
     came = []
     with pytest.raises(OSError, match="the disk is gone"):
         came.extend(beside.step())
     assert came == ["a"]
-    assert list(beside.finished()) == []
+    with pytest.raises(OSError, match="the disk is gone"), beside.resting():
+        pass  # whoever catches that and goes on must not wait for a thread that has ended
+    with pytest.raises(OSError, match="the disk is gone"):
+        list(beside.flush())
 
 
 @pytest.mark.parametrize(

@@ -269,3 +269,19 @@ def test_max_wait_goes_on_where_it_was(master, monkeypatch):
     assert len(rows_of(join(then(), resume=states[0]))) == 4
     assert waiting[:2] == [2, 3]
     assert waiting[2] < 4
+
+
+def test_a_filter_that_differs_in_the_middle_of_a_long_list_is_another_filter(master):
+    def filtered(values):
+        return ss.Join(master, **OPTIONS, where=pc.field("square").isin(values))
+
+    join, states = filtered([*range(500), 600, *range(700, 1200)]), []
+
+    def saving():
+        for item in stream():
+            states.append(join.save())
+            yield item
+
+    list(join(saving()))
+    with pytest.raises(StateError, match="where was"):
+        list(filtered([*range(500), 601, *range(700, 1200)])(stream(), resume=states[-1]))

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 import semistream as ss
 from semistream.errors import UsageError
-from semistream.spark import enrich
+from semistream.spark import enrich, enriching
 from tests.spark.conftest import MEMORY
 
 
@@ -143,6 +143,8 @@ def test_a_frame_inside_of_a_micro_batch_is_pinned_with_it(spark, place):
     publish(place, "second")
     foreach()
     assert names == ["first"] * 20
+    held = [version for version in enriching._HELD if version.is_relative_to(place)]
+    assert not held, "versions that only micro-batches use stay for the life of the driver"
 
 
 def test_a_corrupt_pin_stops_the_query_with_one_clear_error(spark, place):

@@ -55,7 +55,7 @@ class FileMaster:
     def __init__(self, folder: str | PathLike[str], io: str = "buffered", version: str | None = None) -> None:
         self.folder = Path(folder)
         self.name = str(folder)
-        self._direct = io == "direct"
+        self.io, self._direct = io, io == "direct"
         self._pin = folders.pin_version(self.folder, version) if version else folders.pin_current(self.folder)
         self.version = self.folder / self._pin.version
         try:
@@ -74,7 +74,7 @@ class FileMaster:
         self.fingerprint = f"{self.version.name} {self.manifest.fingerprint}"
 
     def __reduce__(self) -> tuple[type[FileMaster], tuple[str, str, str]]:
-        return FileMaster, (str(self.folder.absolute()), "direct" if self._direct else "buffered", self.version.name)
+        return FileMaster, (str(self.folder.absolute()), self.io, self.version.name)
 
     def reader(self) -> FileReader:
         """Pages of this version, for one join; the reader holds a pin of its own."""

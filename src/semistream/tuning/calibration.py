@@ -78,7 +78,12 @@ def load_calibration(path: str | os.PathLike[str] | None = None, io: str = "buff
     """What was saved, if it is this machine's and this version's; else `CalibrationError`."""
     source = Path(path) if path is not None else default_path(io)
     try:
-        return parse(source.read_text(), str(source)).check(str(source))
+        found = parse(source.read_text(), str(source)).check(str(source))
+        if found.io != io:
+            raise CalibrationError(
+                f"{source}: was measured with {found.io} reads, and these are {io}; run `semistream calibrate --io {io}`"
+            )
+        return found
     except FileNotFoundError:
         raise CalibrationError(
             f"{source}: there are no unit costs of this machine yet; run `semistream calibrate`, which takes less than a minute"

@@ -102,7 +102,8 @@ def _question(
         names = parse_on(on if on is not None else [field.name for field in master.keys.fields], master)
         sample = demands.as_batch(stream)
         demand = demands.from_sample(master, sample, names, sorted_master=is_sorted)
-    costs = calibration.check("calibration").costs if calibration is not None else load_calibration().costs
+    io = master.io if isinstance(master, FileMaster) else "buffered"
+    costs = (calibration.check("calibration") if calibration is not None else load_calibration(io=io)).costs
     file_bytes = master.info()["bytes"] if isinstance(master, FileMaster) else master.rows * master.row_bytes
     tuple_bytes = sample.nbytes / sample.num_rows if sample.num_rows else _TUPLE_BYTES
     output_bytes = tuple_bytes + master.row_bytes - 8 * len(master.keys.fields)
