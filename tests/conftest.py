@@ -38,7 +38,7 @@ def adds_no_kernel(item: pytest.Item) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep all tests that start Spark on one xdist worker, as two Java machines would fight for two cores, and begin with them."""
+    """Keep all tests that start Spark on one xdist worker, as two Java machines would fight for two cores."""
     if FOR_KERNELS:
         config.hook.pytest_deselected(items=[item for item in items if adds_no_kernel(item)])
         items[:] = [item for item in items if not adds_no_kernel(item)]
@@ -48,5 +48,3 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xdist_group("spark"))
         if PLAIN_PYTHON and item.get_closest_marker("compiled"):
             item.add_marker(pytest.mark.skip(reason="too slow without the JIT"))
-    # the longest group first, or one worker has it alone at the end
-    items.sort(key=lambda item: item.get_closest_marker("spark") is None)
