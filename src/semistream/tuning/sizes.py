@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from semistream import plan
-from semistream.algorithms import find_algorithm, r_meshjoin
+from semistream.algorithms import cachejoin, find_algorithm, r_meshjoin
 from semistream.algorithms.adaptive_sizes import CACHE_MOST
 from semistream.algorithms.admission import worth_keeping
+from semistream.algorithms.record import Algorithm
 from semistream.budget import Slab
 from semistream.hot_cache import row_cost
 from semistream.overload import parse_overload
@@ -23,9 +24,7 @@ from semistream.sharing import Options, heap_bytes_of, piece_rows, share_out
 from semistream.stream_rows import StreamRows
 from semistream.tile_front import KEY_BYTES, item_bytes_of
 
-_WORDS_PER_ROW = 1.125  # of a cache that also keeps absent keys
 _RANDOM_VICTIMS = ("cachejoin", "cachejoin_l", "cachejoin_pq", "cachejoin_lwf")
-_SCANS = ("meshjoin", "r_meshjoin", "cmeshjoin", "ssbj")
 SPARE_BYTES = 1 << 16
 
 
@@ -57,12 +56,12 @@ def sizes_of(master: Master, algorithm: str, memory_bytes: int, sample: pa.Recor
     try:
         given = share_out(reader, options, rows)
         block_bytes = _block_bytes(reader, options)
-        pages, pinned = _pages_of_a_load(reader, algorithm, given, block_bytes)
+        pages, pinned = _pages_of_a_load(reader, options.algorithm, given, block_bytes)
         each = master.rows / max(1, reader.pages)
     finally:
         reader.close()
     piece = piece_rows(memory_bytes, rows)
-    cached_bytes = row_cost(master.codec, master.row_bytes, _WORDS_PER_ROW)
+    cached_bytes = row_cost(master.codec, master.row_bytes, cachejoin.WORDS_PER_ROW)
     cached = given.get("hot cache", 0) / cached_bytes
     if block_bytes:
         cached = max(0.0, (given["blocks"] / block_bytes - 1)) * pages * each
@@ -103,7 +102,9 @@ def most_cached(sizes: Sizes) -> float:
     return CACHE_MOST * sizes.pool_bytes / sizes.row_bytes
 
 
-def _pages_of_a_load(reader: Reader, algorithm: str, given: dict[str, int], block_bytes: int) -> tuple[float, float]:
+def _pages_of_a_load(
+    reader: Reader, algorithm: Algorithm, given: dict[str, int], block_bytes: int
+) -> tuple[float, float]:
     """Pages of a load, and pages that are pinned."""
     if not reader.pages:
         return 1.0, 0.0
@@ -117,7 +118,7 @@ def _pages_of_a_load(reader: Reader, algorithm: str, given: dict[str, int], bloc
     )
     reader.attach(slab)
     buffer = reader.buffer(slab, "disk buffer", given["disk buffer"])
-    scans = algorithm in _SCANS or not reader.indexed or algorithm in ("adaptive", "inlj", "derakhshan")
+    scans = algorithm.scans or not reader.indexed or algorithm.name in ("adaptive", "inlj", "derakhshan")
     first, stop = (0, buffer.stop_of(0)) if scans else buffer.partition(0, 1)
     pinned = 0
     if "pinned pages" in given:
